@@ -187,7 +187,7 @@ $(PY) -c 'import crfkit._native as m; assert "/$(SAN)/site/" in m.__file__, m.__
 $(PY)
 endef
 
-sanitize: sanitized ## the test suite with address and undefined-behaviour sanitizers
+sanitize: sanitized ## the test suite with address and undefined-behavior sanitizers
 	@echo "==> pytest, sanitized"
 	@$(SANITIZED) -m pytest -p no:cacheprovider --capture=sys tests $(PYTEST_ARGS)
 

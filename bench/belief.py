@@ -69,7 +69,7 @@ def machine(units: int) -> GraphPotentials:
 
 
 def citations(nodes: int, edges: int) -> GraphPotentials:
-    """Return a random graph of three labels whose neighbours are alike."""
+    """Return a random graph of three labels whose neighbors are alike."""
     rng = np.random.default_rng(0)
     graph = Graph({"paper": 3}, text=["paper"], cites=["paper"] * 2)
     scope = scopes.simple(rng.integers(nodes, size=(edges, 2)))

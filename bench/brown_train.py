@@ -1,4 +1,4 @@
-"""Train all 472 labels of the Brown corpus by the default optimiser; a trace of the gap against time.
+"""Train all 472 labels of the Brown corpus by the default optimizer; a trace of the gap against time.
 
     python -m bench.brown_train [--part 0.1] [--gap 1e-3] [--threads 2] [--seconds 1200]
 
@@ -39,14 +39,14 @@ def main() -> None:
         f"{batch.sequences:,} sentences, {batch.positions:,} tokens, {layout.labels} labels, "
         f"{layout.weights:,} weights, {len(layout.transition_cell):,} of transitions"
     )
-    optimiser, why = choose(problem, penalty, threads=args.threads, tolerance=args.gap)
-    print(f"{name_of(optimiser)}: {why}")
+    optimizer, why = choose(problem, penalty, threads=args.threads, tolerance=args.gap)
+    print(f"{name_of(optimizer)}: {why}")
     begun, busy = time.perf_counter(), time.process_time()
 
     def clock() -> str:
         return f"{time.perf_counter() - begun:8.1f} s {time.process_time() - busy:8.1f} s"
 
-    run = optimiser.start(problem, penalty, np.zeros(problem.size))
+    run = optimizer.start(problem, penalty, np.zeros(problem.size))
     print(f"{clock()}  ready")
     while True:
         before = time.perf_counter()

@@ -16,20 +16,20 @@ from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
 from crfkit.models.model import Model, Names
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize.problem import Penalty
 
 
 @dataclass(frozen=True)
 class Task:
     """What to run."""
 
-    kind: Literal["optimiser", "peer", "evaluation", "user"]
+    kind: Literal["optimizer", "peer", "evaluation", "user"]
     corpus: str
-    optimiser: str = ""
-    seconds: float = math.inf  # of training, after which an optimiser gets no further step
+    optimizer: str = ""
+    seconds: float = math.inf  # of training, after which an optimizer gets no further step
     iterations: int | None = None  # of CRFsuite
     threads: int | None = None
-    gap: float | None = None  # at which an optimiser ends that knows its gap
+    gap: float | None = None  # at which an optimizer ends that knows its gap
     repetitions: int = 9  # of an evaluation
     l2: float | None = None  # another one than that of the corpus
     most: int | None = None  # sequences that are taken of the corpus, see `Corpus.most`
@@ -52,7 +52,7 @@ def model_of(dataset: Dataset, layout: Layout, w: Floats) -> Model:
 
 
 def objective_at(dataset: Dataset, layout: Layout, l2: float, w: Floats) -> float:
-    """Return the exact objective, without a gradient and in blocks: another way than any optimiser's."""
+    """Return the exact objective, without a gradient and in blocks: another way than any optimizer's."""
     return objective_of(model_of(dataset, layout, w), dataset, l2)
 
 

@@ -60,7 +60,7 @@ def main() -> None:
     command.command_named("train")
     for name in ("crfkit.training.train", "crfkit.data", "crfkit.cli.learning"):
         import_module(name)
-    trainer = import_module("crfkit.optimise.dual.trainer").DualRun
+    trainer = import_module("crfkit.optimize.dual.trainer").DualRun
     phases.change()
     phases.open = ["other"]
     phases.watch(import_module("crfkit.cli.learning"), "prepare", "reading")
@@ -69,7 +69,7 @@ def main() -> None:
     phases.watch(trainer, "step", lambda run: {"finish": "L-BFGS"}.get(run.phase, run.phase))
     phases.watch(trainer, "_close", "diagonal")
     phases.watch(trainer, "_join", "arranging")
-    phases.watch(import_module("crfkit.optimise.dual.nearby").Nearby, "evaluate", "certify")
+    phases.watch(import_module("crfkit.optimize.dual.nearby").Nearby, "evaluate", "certify")
     phases.watch(import_module("crfkit.cli.keeping").Keeper, "save", "saving")
     sys.argv = ["crfkit", *sys.argv[3:]]
     try:

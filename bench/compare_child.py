@@ -170,7 +170,7 @@ def evaluation(job: Job) -> Found:
 
         data = extracted(path, template)
         try:
-            crfkit.train(data, optimiser="lbfgs", threads=1, listeners=[listen], progress=False, **options)
+            crfkit.train(data, optimizer="lbfgs", threads=1, listeners=[listen], progress=False, **options)
         except EnoughError:
             each = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairwise(marks[3:])]
             figures[f"one evaluation, {name}|s"] = min(each)

@@ -2,7 +2,7 @@
 
     python -m bench.constraints [--quick]
 
-A chain is trained on the labelled addresses of usaddress; 100,000 lines are those of its three test files,
+A chain is trained on the labeled addresses of usaddress; 100,000 lines are those of its three test files,
 again and again. Both ways decode the same batch, in turn, on one thread; seconds of the processor, so that
 other programs count less. Reads the folder CRFKIT_DATA; without it, lines are generated.
 """
@@ -33,7 +33,7 @@ Rows = list[list[tuple[str, str]]]
 
 
 def real(folder: Path) -> tuple[Rows, Rows]:
-    """Labelled addresses to learn from, and lines to label."""
+    """Labeled addresses to learn from, and lines to label."""
 
     def rows(name: str) -> Rows:
         read = data.read(folder / "usaddress" / name, columns=["word", "label"])

@@ -73,15 +73,15 @@ def tagging(rows: Rows) -> Items:
 
 
 def entities(rows: Rows) -> Items:
-    return _with_neighbours(rows, _ENTITIES)
+    return _with_neighbors(rows, _ENTITIES)
 
 
 def names(rows: Rows) -> Items:
     """Entities without tags of parts of speech."""
-    return _with_neighbours(rows, _TAGGING)
+    return _with_neighbors(rows, _TAGGING)
 
 
-def _with_neighbours(rows: Rows, templates: list[Fields]) -> Items:
+def _with_neighbors(rows: Rows, templates: list[Fields]) -> Items:
     T = len(rows)
     items = [[*item, *_spelling(row[0])] for item, row in zip(_joined(rows, templates), rows, strict=True)]
     for t, item in enumerate(items):
@@ -134,7 +134,7 @@ def _part(token: str) -> tuple[tuple[str, Any], ...]:
 
 
 def addresses(rows: Rows) -> Items:
-    """Dicts of strings, truth values and the dicts of the neighbours, as the package usaddress has them."""
+    """Dicts of strings, truth values and the dicts of the neighbors, as the package usaddress has them."""
     parts = [dict(_part(row[0])) for row in rows]
     items = [dict(part) for part in parts]
     for before, after, first, second in zip(items, items[1:], parts, parts[1:], strict=False):

@@ -3,7 +3,7 @@
     python -m bench.cuts [--size 1000] [--repetitions 5] [--only blobs]
 
 Binary grids: scores of single pixels are noise or blobs (smooth regions) with noise, strong or weak against
-the scores of neighbours, or there are a few seeds only. "building" is what turns arrays into a network:
+the scores of neighbors, or there are a few seeds only. "building" is what turns arrays into a network:
 PyMaxflow has calls for grids, and one for single edges, which is what graphs of other shapes need; its rate
 is measured on a small grid. Many labels: noisy regions, Potts and truncated linear tables with weights of
 edges. All get the same numbers, in turn, on one thread; seconds of the processor, so that other programs
@@ -36,7 +36,7 @@ LABELS = 21
 
 @dataclass(frozen=True)
 class Image:
-    """A grid: costs of the labels of pixels, weights of the pairs of neighbours, their table of costs."""
+    """A grid: costs of the labels of pixels, weights of the pairs of neighbors, their table of costs."""
 
     shape: tuple[int, int]
     cost: Floats  #: [pixels, labels]

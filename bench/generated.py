@@ -14,12 +14,12 @@ Made = Iterator[tuple[Items, list[str]]]
 
 
 def letters(path: Path) -> Made:
-    """Yield handwritten words: set pixels as features of value 1, ink and centre as real values."""
+    """Yield handwritten words: set pixels as features of value 1, ink and center as real values."""
     with np.load(path, allow_pickle=False) as file:
         pixels, labels, offsets = file["pixels"], file["labels"], file["word_offsets"]
     ink = pixels.sum(axis=1)  # [P] of 128 pixels
     rows, columns = np.divmod(np.arange(pixels.shape[1]), 8)
-    down, across = (pixels @ at / np.maximum(ink, 1) for at in (rows, columns))  # [P] the centre of the ink
+    down, across = (pixels @ at / np.maximum(ink, 1) for at in (rows, columns))  # [P] the center of the ink
     names = [f"p{i}" for i in range(pixels.shape[1])]
     for begin, end in pairwise(offsets):
         items: Items = []

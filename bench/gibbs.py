@@ -18,7 +18,7 @@ from crfkit.structures.graph_potentials import GraphPotentials, Table
 
 
 def grid(side: int, labels: int, seed: int = 0) -> GraphPotentials:
-    """Return a square grid with random scores, and neighbours that agree more or less strongly."""
+    """Return a square grid with random scores, and neighbors that agree more or less strongly."""
     rng = np.random.default_rng(seed)
     number = np.arange(side * side).reshape(side, side)
     pairs = [

@@ -8,7 +8,7 @@
 - grid: one loss and gradient on CamVid (11 labels), by pseudo-likelihood and by Bethe's likelihood.
 - scene: all pairs of six labels, trained by the likelihood: seconds, and the Hamming loss of the test part.
 - margin: the same by max-margin, to a gap of 1 %; beside PyStruct where --peer is a Python that has it. Both
-  minimise the same function, whose value at the weights of each is given, over the lower bound of crfkit.
+  minimize the same function, whose value at the weights of each is given, over the lower bound of crfkit.
 
 One thread; seconds are of the processor, so that other programs do not count. --quick makes small data of its
 own. Writes bench/results/graph_learning.json. PyStruct 0.3.2 needs a NumPy below 1.24, its Cython
@@ -39,8 +39,8 @@ from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.objective import Objective
 from crfkit.methods import Auto, BeliefPropagation
 from crfkit.objectives import PseudoLikelihood
-from crfkit.optimise import OneSlack
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize import OneSlack
+from crfkit.optimize.problem import Penalty
 from crfkit.papers import Given, grid, multilabel, skip_chain
 from crfkit.structures import GraphBatch
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -114,7 +114,7 @@ def margins(given: Given, peer: str, seconds: float) -> list[dict[str, Any]]:
     made, l2 = multilabel.make(given), 10.0
     task = made.task
     graph, pairs = made.graph(multilabel.ALL, task.Y)
-    # A label of PyStruct has one weight u, for scores -ux and ux: here two, penalised as much by sqrt(2) x.
+    # A label of PyStruct has one weight u, for scores -ux and ux: here two, penalized as much by sqrt(2) x.
     train, test = (
         multilabel.batch_of(graph, pairs, np.sqrt(2.0) * X, Y)
         for X, Y in ((task.X, task.Y), (task.X_test, task.Y_test))

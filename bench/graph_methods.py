@@ -2,7 +2,7 @@
 
     python -m bench.graph_methods [--quick]
 
-Sums: grids whose pairs attract or repel at random, weakly or strongly, beside elimination. Best labellings: a
+Sums: grids whose pairs attract or repel at random, weakly or strongly, beside elimination. Best labelings: a
 binary grid that attracts, a grid of random pairs, and a grid of eight labels that want to agree. Seconds are
 those of the processor, on one thread, plans included; the least of two runs. Gaps: TRW-S on a grid of 500
 x 500 pixels with 21 labels after some passes, in seconds of the clock on all cores, its making included.
@@ -49,7 +49,7 @@ def mixed(side: int, strength: float) -> GraphPotentials:
 
 
 def agreeing(side: int, labels: int, strength: float) -> GraphPotentials:
-    """Return a grid whose neighbours want the same label."""
+    """Return a grid whose neighbors want the same label."""
     rng = np.random.default_rng(0)
     graph = Graph({"pixel": labels}, look=["pixel"], near=["pixel"] * 2)
     near = np.concatenate(scopes.grid((side, side)))

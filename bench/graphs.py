@@ -2,7 +2,7 @@
 
     python -m bench.graphs [--seconds 60] [--query MAR] [--models Grids_11 ...] [--quick]
 
-Exact marginals: pyAgrum (Shafer-Shenoy) and pgmpy (variable elimination). Best labellings: toulbar2. Loopy
+Exact marginals: pyAgrum (Shafer-Shenoy) and pgmpy (variable elimination). Best labelings: toulbar2. Loopy
 belief propagation: PGMax (200 rounds; what is compiled is not counted). Peers are looked for in the folder
 BENCH_PEERS and are not dependencies: `pip install --target FOLDER pyagrum pgmpy pytoulbar2`, and `pgmax` with
 `--no-deps` plus `jax==0.4.38 jaxlib==0.4.38`. Models are grids that are drawn here and, where the folder
@@ -92,7 +92,7 @@ def judged(query: str, model: Path, found: dict[str, Any], exact: dict[str, Any]
     if query == "MPE":
         scores = load_graph(model)
         label = np.array([found["labels"]], dtype=np.int32)
-        return f"score {scores.labelling_score(label)[0, 0]:.4f}"
+        return f"score {scores.labeling_score(label)[0, 0]:.4f}"
     reference = Path(f"{model}.MAR")
     wanted = read_result(reference).marginals if reference.exists() else (exact or {}).get("marginals")
     if wanted is None:

@@ -1,9 +1,9 @@
-"""The grid that judges the default training: corpora x L2 x optimisers, beside CRFsuite on the same features.
+"""The grid that judges the default training: corpora x L2 x optimizers, beside CRFsuite on the same features.
 
     python -m bench.grid [--data a,b] [--l2 2,0.2,0.02] [--what crfsuite,auto,dual] [--threads 1,2] [--quick]
 
 Each run is a process of its own (`bench.train_child`): CRFsuite with its defaults and c2 = l2 / 2, crfkit as
-users call it, `crfkit.train(dataset, objective=Likelihood(l2), optimiser=name)`. Runs of less than two
+users call it, `crfkit.train(dataset, objective=Likelihood(l2), optimizer=name)`. Runs of less than two
 seconds are repeated, and the median counts. What the figures mean stands in `bench.verdict`.
 Writes grid.json and grid.md to bench/results after every run; Ctrl-C keeps what is done. `--add` keeps the
 rows of an earlier run that this one does not measure, `--peer-cache` keeps CRFsuite's in a file of their own,
@@ -183,7 +183,7 @@ def main(arguments: list[str] | None = None) -> None:
     with console.status("") as status:
         try:
             for i, task in enumerate(plan, start=1):
-                name = f"[{i}/{len(plan)}] {task.corpus}, l2 {task.l2:g}, {task.optimiser or PEER}: "
+                name = f"[{i}/{len(plan)}] {task.corpus}, l2 {task.l2:g}, {task.optimizer or PEER}: "
                 limit = options.peer_seconds if task.kind == "peer" else options.seconds
                 row = cache.get(task)
                 if task.kind == "user":

@@ -8,7 +8,7 @@ from bench.verdict import by_cell, certified, judge
 
 RUNS = "data|l2|method|threads|passes|objective|seconds|to target|× CRFsuite|× whole|peak MB|certified|end"
 SPEED = (
-    "data|labels|l2|CRFsuite s|auto s|×|all of auto s|× |two threads s|×  |best optimiser|auto / best|"
+    "data|labels|l2|CRFsuite s|auto s|×|all of auto s|× |two threads s|×  |best optimizer|auto / best|"
     "MB|CRFsuite MB|one evaluation ×|certified"
 )
 
@@ -43,7 +43,7 @@ def ratio(row: Row) -> str:
 NOTES = """\
 Seconds of the processor on one thread; on two threads, of the wall. × is CRFsuite's time by ours until the
 objective is where CRFsuite ended (†: ours ended above it, and × is CRFsuite's time to come as far by our
-whole run. ‡: CRFsuite was cut off, and the target is where it stood). Best optimiser: the fastest of crfkit's
+whole run. ‡: CRFsuite was cut off, and the target is where it stood). Best optimizer: the fastest of crfkit's
 that is certified. One evaluation: CRFsuite's time by that of lbfgs. Certified: at most this fraction above
 the optimum."""
 

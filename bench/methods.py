@@ -34,7 +34,7 @@ DATA = "usaddress,ud,conll2002,conll2000"
 DOCS = Path(__file__).parents[1] / "docs" / "methods.md"
 KILL = 6  # times the limit, after which a run is ended from outside
 
-#: Options of `crfkit.train`, as an objective with its options, an optimiser, and a structure.
+#: Options of `crfkit.train`, as an objective with its options, an optimizer, and a structure.
 METHODS: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "likelihood": ("likelihood", {"l2": 1.0}, "auto", "chain"),
     "likelihood (L-BFGS)": ("likelihood", {"l2": 1.0}, "lbfgs", "chain"),
@@ -66,14 +66,14 @@ def trained(corpus: str, method: str, seconds: float) -> Row:
 
     asked = CORPORA[corpus]
     data, test = asked.datasets()
-    objective, options, optimiser, structure = METHODS[method]
+    objective, options, optimizer, structure = METHODS[method]
     begun = time.process_time()
     model = train(
         data,
         structure=structure,
         features="all" if asked.all_pairs else "observed",
         objective=OBJECTIVES[objective](**options),
-        optimiser=optimiser,
+        optimizer=optimizer,
         stop=Stop(max_seconds=seconds),
         threads=1,
     )

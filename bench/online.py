@@ -46,8 +46,8 @@ def measured(corpus: Corpus, name: str, passes: int, votes: int) -> dict[str, An
             row["pass"] = (time.process_time() - begun) / judge.n_iter_
             row["voters"], row["weights"] = judge.voters_.shape
         else:
-            optimiser = replace(by_name(name), max_passes=passes)  # type: ignore[type-var]
-            judge = train(data, optimiser=optimiser, listeners=[listen], threads=1, progress=False)
+            optimizer = replace(by_name(name), max_passes=passes)  # type: ignore[type-var]
+            judge = train(data, optimizer=optimizer, listeners=[listen], threads=1, progress=False)
             row["pass"] = statistics.median(b - a for a, b in pairwise(marks))
     row["passes"] = judge.n_iter_ if name == "voted" else len(marks)
     given = test()

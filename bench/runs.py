@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 def run(task: Task, kill_after: float, tell: Callable[[str], object]) -> Row:
     """Run a task in a process of its own; what it said until it ended or was ended is the row."""
-    name = {"peer": PEER, "evaluation": "evaluation"}.get(task.kind, task.optimiser)
+    name = {"peer": PEER, "evaluation": "evaluation"}.get(task.kind, task.optimizer)
     row: Row = {"corpus": task.corpus, "what": name, "threads": task.threads, "curve": [], "cpus": []}
     given = {k: v for k, v in asdict(task).items() if v not in (None, float("inf"))}
     late = threading.Event()

@@ -1,4 +1,4 @@
-"""Many small graphs: log Z, marginals and best labellings of 100,000 graphs of ten binary variables.
+"""Many small graphs: log Z, marginals and best labelings of 100,000 graphs of ten binary variables.
 
     python -m bench.small_graphs [--graphs 100000] [--repeat 5] [--threads 2]
 

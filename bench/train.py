@@ -1,8 +1,8 @@
-"""Training to the optimum: every optimiser, beside CRFsuite, on the same features and the same objective.
+"""Training to the optimum: every optimizer, beside CRFsuite, on the same features and the same objective.
 
-    python -m bench.train [--data conll2000,ptb] [--optimisers lbfgs,dual] [--quick] [--no-peer]
+    python -m bench.train [--data conll2000,ptb] [--optimizers lbfgs,dual] [--quick] [--no-peer]
 
-Penalised likelihood, L2 alone; CRFsuite's c2 = 1 is l2 = 2. Each run has a process of its own
+Penalized likelihood, L2 alone; CRFsuite's c2 = 1 is l2 = 2. Each run has a process of its own
 (`bench.train_child`), one after the other: objective against seconds and passes, time to CRFsuite's end
 point and to within 0.1 % of it, peak memory, score on test data; and one evaluation against CRFsuite's.
 Writes train.json, train.md and train_<data>.png to bench/results. Needs the corpora (CRFKIT_DATA), for
@@ -41,7 +41,7 @@ def tasks(corpus: Corpus, options: argparse.Namespace) -> list[tuple[Task, float
     repetitions = 3 if options.quick else 9
     made.append((Task("evaluation", corpus.name, repetitions=repetitions), 1200.0))
     shared = {"seconds": options.seconds, "threads": options.threads, "gap": options.gap}
-    trained = [Task("optimiser", corpus.name, name, **shared) for name in options.optimisers]
+    trained = [Task("optimizer", corpus.name, name, **shared) for name in options.optimizers]
     return made + [(task, 4 * options.seconds + 300) for task in trained]
 
 
@@ -123,7 +123,7 @@ def tables(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#8C6D31")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#8C6D31")
 
 
 def plot(corpus: Corpus, rows: list[Row], path: Path) -> None:
@@ -138,10 +138,10 @@ def plot(corpus: Corpus, rows: list[Row], path: Path) -> None:
     best, target = curves[0]["best"], curves[0]["target"]
     floor = 1e-6 * best
     figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.6), sharey=True, layout="constrained")
-    colours = iter(COLOURS * 3)
+    colors = iter(COLORS * 3)
     for row in curves:
         peer = row["what"] == PEER
-        style = {"color": "black", "ls": "--"} if peer else {"color": next(colours)}
+        style = {"color": "black", "ls": "--"} if peer else {"color": next(colors)}
         above = [(s, max(p, 0.5), f - best) for s, p, f in row["curve"] if f is not None]
         drawn = [point for point in above if point[2] > floor]  # what comes after is as good as the best
         for axis, x in zip(axes, (0, 1), strict=True):
@@ -162,7 +162,7 @@ def plot(corpus: Corpus, rows: list[Row], path: Path) -> None:
                 axis.text(0.01, height, what, color="0.4", fontsize=8, va="bottom", transform=across)
     axes[0].set_ylabel(f"objective above the best known ({best:,.1f})")
     axes[1].legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.suptitle(f"{corpus.title}: L2-penalised likelihood, l2 = {corpus.l2:g}", fontsize=11)
+    figure.suptitle(f"{corpus.title}: L2-penalized likelihood, l2 = {corpus.l2:g}", fontsize=11)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
@@ -190,16 +190,16 @@ def _show(status: Status, name: str, what: str) -> None:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", default=DATA, help=f"all, or some of {','.join(CORPORA)} (%(default)s)")
-    parser.add_argument("--optimisers", default=USUAL, help="all, or some (%(default)s)")
+    parser.add_argument("--optimizers", default=USUAL, help="all, or some (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="CRFsuite for 15 iterations, others for 30 s")
-    parser.add_argument("--seconds", type=float, help="of training, for each optimiser (300, quick: 30)")
+    parser.add_argument("--seconds", type=float, help="of training, for each optimizer (300, quick: 30)")
     parser.add_argument("--peer", action=argparse.BooleanOptionalAction, default=True, help="run CRFsuite")
     parser.add_argument("--peer-seconds", type=float, default=1800.0, help="for CRFsuite (%(default)s)")
-    parser.add_argument("--threads", type=int, help="of the optimisers (all cores)")
+    parser.add_argument("--threads", type=int, help="of the optimizers (all cores)")
     parser.add_argument("--gap", type=float, help="relative gap at which dual methods end (their default)")
     options = parser.parse_args(arguments)
     corpora = [CORPORA[name] for name in chosen(options.data, list(CORPORA), "corpus")]
-    options.optimisers = chosen(options.optimisers, [x for x in NAMES if x not in OTHERS], "optimiser")
+    options.optimizers = chosen(options.optimizers, [x for x in NAMES if x not in OTHERS], "optimizer")
     options.seconds = options.seconds or (30.0 if options.quick else 300.0)
     console, rows, interrupted = Console(stderr=True), list[Row](), False
     if missing := [path for corpus in corpora for path in corpus.missing]:
@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> None:
     with console.status("") as status:
         try:
             for i, (task, limit) in enumerate(plan, start=1):
-                name = f"[{i}/{len(plan)}] {task.corpus}, {task.optimiser or task.kind}: "
+                name = f"[{i}/{len(plan)}] {task.corpus}, {task.optimizer or task.kind}: "
                 row = run(task, limit, partial(_show, status, name))
                 rows.append(row)
                 numbers = f"{row['seconds']:.1f} s, {text(row['objective'])}; " if row["curve"] else ""

@@ -1,6 +1,6 @@
 """One run of `bench.train` or `bench.grid` in a process of its own: JSON lines, one for each event.
 
-    python -m bench.train_child '{"kind": "optimiser", "corpus": "conll2000", "optimiser": "lbfgs"}'
+    python -m bench.train_child '{"kind": "optimizer", "corpus": "conll2000", "optimizer": "lbfgs"}'
 
 The clock of training covers the layout, the problem and the steps: not features, and not the exact objective
 of the weights after each step, which is evaluated when training has ended. CRFsuite's clock covers
@@ -30,7 +30,7 @@ from bench.peer import peer
 from crfkit import Chain, Features, train
 from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser, Run
+from crfkit.optimize.problem import Optimizer, Run
 from crfkit.training import course as loop_of
 from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name
@@ -63,8 +63,8 @@ class Course:
         return np.fromfile(self.file, dtype=np.float64, count=self.size)
 
 
-def optimise(corpus: Corpus, optimiser: Optimiser, task: Task, file: IO[bytes]) -> None:
-    """Train until the optimiser or the time ends; the weights of all steps go through `file`."""
+def optimize(corpus: Corpus, optimizer: Optimizer, task: Task, file: IO[bytes]) -> None:
+    """Train until the optimizer or the time ends; the weights of all steps go through `file`."""
     dataset, test = corpus.datasets()
     water, taken = HighWater(), 0.0
     say("start")
@@ -72,7 +72,7 @@ def optimise(corpus: Corpus, optimiser: Optimiser, task: Task, file: IO[bytes]) 
     layout = corpus.layout(dataset, task.threads)
     chain, likelihood = Chain(dataset.labels.strings()), Likelihood(l2=corpus.l2)
     problem = likelihood.bind(layout, chain, dataset.batch, threads=task.threads)
-    run = optimiser.start(problem, likelihood.penalty(layout), np.zeros(layout.weights))
+    run = optimizer.start(problem, likelihood.penalty(layout), np.zeros(layout.weights))
     taken += time.perf_counter() - begin
     setup, course = taken, Course(file)
     while True:
@@ -118,7 +118,7 @@ def evaluate(corpus: Corpus, task: Task) -> None:
 def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
     """Call `crfkit.train`: clocks around it, warnings, certificate, the exact objective of its weights.
 
-    Optimisers may report estimates. So the weights of each step are kept as they pass, off the clock, and
+    Optimizers may report estimates. So the weights of each step are kept as they pass, off the clock, and
     the step that first reached the target is looked for by bisection.
     """
     dataset, _ = corpus.datasets()
@@ -138,7 +138,7 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
         model = train(
             dataset,
             objective=Likelihood(l2=corpus.l2),
-            optimiser=task.optimiser,
+            optimizer=task.optimizer,
             threads=task.threads,
             features=Features(transitions="observed"),
             progress=False,
@@ -165,7 +165,7 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
         cpu=clocks["cpu"],
         target=task.target,
         reached=found,
-        method=summary.optimiser,
+        method=summary.optimizer,
         why=summary.why,
         evaluations=summary.evaluations,
         reported=summary.loss,
@@ -195,14 +195,14 @@ def watched(runs: list[Run]) -> Iterator[None]:
         names["follow"] = follow
 
 
-def optimise_by_name(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
+def optimize_by_name(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
     try:
-        optimiser = by_name(task.optimiser, threads=task.threads)
+        optimizer = by_name(task.optimizer, threads=task.threads)
     except (AttributeError, ImportError) as error:
         return say("skipped", why=f"not there yet: {error}")
-    if task.gap is not None and hasattr(optimiser, "gap"):
-        optimiser = replace(cast(Any, optimiser), gap=task.gap)
-    return optimise(corpus, optimiser, task, file)
+    if task.gap is not None and hasattr(optimizer, "gap"):
+        optimizer = replace(cast(Any, optimizer), gap=task.gap)
+    return optimize(corpus, optimizer, task, file)
 
 
 def main() -> None:
@@ -219,7 +219,7 @@ def main() -> None:
     with tempfile.TemporaryFile(dir=in_memory if Path(in_memory).is_dir() else None) as file:
         if task.kind == "user":
             return train_as_users_do(corpus, task, file)
-        return optimise_by_name(corpus, task, file)
+        return optimize_by_name(corpus, task, file)
 
 
 if __name__ == "__main__":

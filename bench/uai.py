@@ -3,8 +3,8 @@
     python -m bench.uai [--models Grids_17 ...] [--repeat 3] [--threads 2] [--budget 134217728]
 
 For each model: the cells that elimination keeps, seconds of the search for a plan, of log Z and all marginals
-(PR, MAR) without it, of the best labelling (MPE) without it, and how far the answers are from the references:
-log10 Z, marginals, and the score of the best labelling less that of the reference. The files have six digits.
+(PR, MAR) without it, of the best labeling (MPE) without it, and how far the answers are from the references:
+log10 Z, marginals, and the score of the best labeling less that of the reference. The files have six digits.
 Seconds are the least of `--repeat` runs, on the wall and (the last column) of the processor for PR and MAR
 with the search. A model that is too wide is refused, and the seconds are those of refusing. Needs the folder
 CRFKIT_DATA.

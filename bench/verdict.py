@@ -19,8 +19,8 @@ from typing import Any
 
 from bench.runs import PEER, Row
 
-TOLERANCE = 1e-4  # of `crfkit.train`, for optimisers given by name
-SLACK = 1.2  # auto may take this many times as long as the best of the optimisers
+TOLERANCE = 1e-4  # of `crfkit.train`, for optimizers given by name
+SLACK = 1.2  # auto may take this many times as long as the best of the optimizers
 MEMORY = 2.0, 100.0  # times CRFsuite's peak, where CRFsuite has more than so many MB
 SAME = 1.0 + 1e-9  # objectives that agree to nine digits
 
@@ -127,7 +127,7 @@ def judge(rows: list[Row]) -> list[Check]:
     peers = {(row["corpus"], row["l2"]): row for row in rows if row["what"] == PEER and "total" in row}
     return [
         _all(
-            "CRFsuite minimises the same function of the same weights",
+            "CRFsuite minimizes the same function of the same weights",
             [row for row in done if (row["corpus"], row["l2"]) in peers],
             lambda r: _same(r, peers[r["corpus"], r["l2"]]),
             lambda r: f"{r['weights']} weights; CRFsuite: {peers[r['corpus'], r['l2']]['stopped']}",
@@ -184,8 +184,8 @@ def _rivals(
     key: str,
     sound: Callable[[Row], bool],
 ) -> Check:
-    """Auto against the fastest sound optimiser of its cell."""
-    name = f"auto takes at most {SLACK:g} times the best of the optimisers, {name}"
+    """Auto against the fastest sound optimizer of its cell."""
+    name = f"auto takes at most {SLACK:g} times the best of the optimizers, {name}"
     worst, slow, judged = 0.0, [], 0
     for auto in autos:
         others = [row for row in cells[auto["corpus"], auto["l2"]] if row["what"] not in (PEER, "auto")]

@@ -246,7 +246,7 @@ class Beliefs {
     const std::int32_t first = p_.variable[p_.member[p_.member_ptr[i]]];
     std::fill_n(out, group.cells, 0.0);
     const double* belief = node + f_.label_ptr[first];
-    if (*std::max_element(belief, belief + p_.width[first]) == 0.0) return;  // no labelling
+    if (*std::max_element(belief, belief + p_.width[first]) == 0.0) return;  // no labeling
     for (int a = 0; a < group.arity; ++a) {
       const std::int32_t place = p_.member[p_.member_ptr[i] + a];
       told(p_.variable[place], place, q.data() + a * widest);

@@ -3,7 +3,7 @@
 // Trees are joined by factors of two variables, the strongest first, as in Kruskal's algorithm, but
 // only where no other factor joins the two (induced_trees.hpp).  So a tree can be summed exactly
 // given the rest, and the rest's labels are independent of each other under a q that is a product
-// over trees. Blocks that share no factor have one colour.  Single variables depend on the scopes
+// over trees. Blocks that share no factor have one color.  Single variables depend on the scopes
 // alone.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Blocks {
   std::vector<std::int32_t> parent;     // [V] position of a position's parent, or -1
   std::vector<std::int64_t> block_ptr;  // [blocks + 1] positions
   std::vector<std::int64_t> piece_ptr;  // [pieces + 1] blocks: some that are done by one thread
-  std::vector<std::int64_t> class_ptr;  // [classes + 1] pieces: blocks of one colour
+  std::vector<std::int64_t> class_ptr;  // [classes + 1] pieces: blocks of one color
   std::vector<std::int64_t> graph_ptr;  // [N + 1] classes of each graph
   static constexpr std::int64_t kPiece = 4096;  // positions
 
@@ -37,12 +37,12 @@ struct Blocks {
       for (std::int64_t k = ptr[b]; k < ptr[b + 1]; ++k)
         block[member[k]] = static_cast<std::int32_t>(b);
     const std::int64_t B = static_cast<std::int64_t>(ptr.size()) - 1;
-    const std::vector<std::int32_t> colour = coloured(f, incidence, member, ptr, block);
+    const std::vector<std::int32_t> color = colored(f, incidence, member, ptr, block);
     std::vector<std::int64_t> order(B);
     std::iota(order.begin(), order.end(), 0);
     const auto graph_of = [&](std::int64_t b) { return f.graph[member[ptr[b]]]; };
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-      return graph_of(a) != graph_of(b) ? graph_of(a) < graph_of(b) : colour[a] < colour[b];
+      return graph_of(a) != graph_of(b) ? graph_of(a) < graph_of(b) : color[a] < color[b];
     });
     position.resize(V);
     block_ptr = piece_ptr = class_ptr = {0};
@@ -52,7 +52,7 @@ struct Blocks {
       const std::int64_t b = order[i], now = static_cast<std::int64_t>(variable.size());
       if (i > 0) {
         const std::int64_t last = order[i - 1];
-        const bool other = graph_of(b) != graph_of(last) || colour[b] != colour[last];
+        const bool other = graph_of(b) != graph_of(last) || color[b] != color[last];
         if (other || now - begun >= kPiece) {
           piece_ptr.push_back(i);
           begun = now;
@@ -82,12 +82,12 @@ struct Blocks {
   std::int64_t first_position(std::int64_t graph) const { return block_ptr[first_block(graph)]; }
 
  private:
-  static std::vector<std::int32_t> coloured(const Factors& f, const Incidence& incidence,
-                                            const std::vector<std::int32_t>& member,
-                                            const std::vector<std::int64_t>& ptr,
-                                            const std::vector<std::int32_t>& block) {
+  static std::vector<std::int32_t> colored(const Factors& f, const Incidence& incidence,
+                                           const std::vector<std::int32_t>& member,
+                                           const std::vector<std::int64_t>& ptr,
+                                           const std::vector<std::int32_t>& block) {
     const std::int64_t B = static_cast<std::int64_t>(ptr.size()) - 1;
-    std::vector<std::int32_t> colour(B, -1);
+    std::vector<std::int32_t> color(B, -1);
     std::vector<std::int64_t> taken;  // by which block, last
     for (std::int64_t b = 0; b < B; ++b) {
       for (std::int64_t k = ptr[b]; k < ptr[b + 1]; ++k)
@@ -96,17 +96,17 @@ struct Blocks {
           const FactorGroup& group = f.group[at.group];
           for (int a = 0; a < group.arity; ++a) {
             const std::int32_t other = block[group.variables(at.factor)[a]];
-            if (other == b || colour[other] < 0) continue;
-            if (static_cast<std::size_t>(colour[other]) >= taken.size())
-              taken.resize(colour[other] + 1, -1);
-            taken[colour[other]] = b;
+            if (other == b || color[other] < 0) continue;
+            if (static_cast<std::size_t>(color[other]) >= taken.size())
+              taken.resize(color[other] + 1, -1);
+            taken[color[other]] = b;
           }
         }
       std::int32_t c = 0;
       while (static_cast<std::size_t>(c) < taken.size() && taken[c] == b) ++c;
-      colour[b] = c;
+      color[b] = c;
     }
-    return colour;
+    return color;
   }
 };
 

@@ -1,7 +1,7 @@
 // Schedules of messages.
 //
 // Forests: factors are covered by forests of the factor graph, each of which is swept exactly, from
-// leaves to roots and back: tree reparameterisation, Wainwright, Jaakkola & Willsky (2003); Sutton
+// leaves to roots and back: tree reparameterization, Wainwright, Jaakkola & Willsky (2003); Sutton
 // & McCallum (2006) 1.4.2.  A component without cycles lies in the first forest as a whole.  Pairs
 // that lead on by the same step are paths of a forest of their own (the rows of a grid, its
 // columns, a chain); all other factors go to the first forest in which they close no cycle.
@@ -226,7 +226,7 @@ class Covering {
   Sets sets_;
 };
 
-// Variables in their given order, by levels: neighbours are never of one level.
+// Variables in their given order, by levels: neighbors are never of one level.
 struct Order {
   std::vector<std::int64_t> level_ptr;
   std::vector<std::int32_t> variable;       // [V] by level

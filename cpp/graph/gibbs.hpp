@@ -72,7 +72,7 @@ class Chains {
     });
   }
 
-  // Labels of all chains [chains, V] by position, from those by variable; -1: no labelling.
+  // Labels of all chains [chains, V] by position, from those by variable; -1: no labeling.
   std::vector<std::int32_t> started(const std::int32_t* start, std::int64_t chains) const {
     const std::int64_t V = plan_.view.positions;
     std::vector<std::int32_t> label(chains * V);
@@ -140,7 +140,7 @@ class Chains {
         0};
   }
 
-  // Draw i is the labelling of chain i % chains after burn + (i / chains + 1) thin sweeps; [n, V].
+  // Draw i is the labeling of chain i % chains after burn + (i / chains + 1) thin sweeps; [n, V].
   Halves sample(const std::int32_t* start, std::int64_t chains, std::int64_t burn,
                 std::int64_t thin, std::int64_t n, int threads, std::int32_t* out) const {
     const std::int64_t V = plan_.view.positions, each = (n + chains - 1) / chains;
@@ -164,7 +164,7 @@ class Chains {
 
   // Simulated annealing (Kirkpatrick, Gelatt & Vecchi 1983): sweep s at temperature[s], then the
   // best label of each variable in turn until nothing changes; each restart keeps the best
-  // labelling that it has seen after a sweep.  `best` [V] has the best of all restarts, `score` [N]
+  // labeling that it has seen after a sweep.  `best` [V] has the best of all restarts, `score` [N]
   // its score, `still` [N] whether no single label could improve it.
   void anneal(const std::int32_t* start, std::int64_t restarts, const double* temperature,
               std::int64_t sweeps, std::int64_t most, int threads, std::int32_t* best,

@@ -1,7 +1,7 @@
 // Labels from messages of maxima: variables one after the other, each given those before it.
 //
-// A message says what the best labelling of everything behind it is worth; where some of it is
-// labelled already, the table says so instead.  Without cycles this is the best labelling, also
+// A message says what the best labeling of everything behind it is worth; where some of it is
+// labeled already, the table says so instead.  Without cycles this is the best labeling, also
 // among equally good ones; and what a table forbids is never chosen while something else is left.
 // With cycles all labels of a variable may be forbidden by those before it: then that one begins.
 #pragma once
@@ -45,7 +45,7 @@ class MessageLabels {
  private:
   static constexpr int kTries = 64;  // orders of a component with cycles
 
-  // Labels a component, from some variables on, neighbour by neighbour; all of its variables are in
+  // Labels a component, from some variables on, neighbor by neighbor; all of its variables are in
   // `queue` afterwards.  Returns one for which no label is left, which should come first the next
   // time, or -1.
   std::int32_t follow(const std::vector<std::int32_t>& first, std::vector<std::int32_t>& queue,
@@ -76,7 +76,7 @@ class MessageLabels {
     for (std::int64_t e = p_.place_ptr[v]; e < p_.place_ptr[v + 1]; ++e) {
       row += stride;
       const double* message = row;
-      if (labelled(static_cast<std::int32_t>(e), label)) {
+      if (labeled(static_cast<std::int32_t>(e), label)) {
         given.assign(n, kForbidden);
         condition(static_cast<std::int32_t>(e), label, given.data());
         message = given.data();
@@ -90,7 +90,7 @@ class MessageLabels {
   }
 
   // Whether another variable of the factor of a place has a label.
-  bool labelled(std::int32_t place, const std::int32_t* label) const {
+  bool labeled(std::int32_t place, const std::int32_t* label) const {
     const std::int32_t f = p_.factor[place];
     for (std::int64_t k = p_.member_ptr[f]; k < p_.member_ptr[f + 1]; ++k)
       if (p_.member[k] != place && label[p_.variable[p_.member[k]]] >= 0) return true;

@@ -2,7 +2,7 @@
 //
 // Components of a graph are on their own: one that rests is not swept again, one that stalls is
 // damped.  Sums run on probabilities; a component in which one could underflow is summed again in
-// logarithms, so that a row without any label left is a proof that there is no labelling.
+// logarithms, so that a row without any label left is a proof that there is no labeling.
 #pragma once
 
 #include <memory>

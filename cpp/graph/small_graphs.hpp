@@ -91,7 +91,7 @@ class SmallGraphs {
     add(f, each, value);
   }
 
-  // Adds scores of the best labellings to their graphs.
+  // Adds scores of the best labelings to their graphs.
   void best(const SmallGraphKernels& kernels, const Factors& f, int threads, double* value,
             std::int32_t* label) const {
     check(f);

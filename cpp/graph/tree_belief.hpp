@@ -104,7 +104,7 @@ class TreeBelief {
 
   // ---- messages
 
-  // Scores of a variable and what all neighbours but some say.
+  // Scores of a variable and what all neighbors but some say.
   template <class Skip>
   void gather(std::int32_t v, Skip skip, double* row) const {
     const std::int32_t n = f.width[v];

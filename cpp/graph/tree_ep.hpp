@@ -314,7 +314,7 @@ inline void TreeEP::fill_cliques(TreeEPResult& result) {
     if (!joint[i].empty() || s.combined[i].scope.size() > 2) continue;
     const std::int32_t a = s.combined[i].scope[0], b = s.combined[i].scope[1];
     const std::int32_t v = s.parent[b] == a ? b : a, p = s.parent[v];
-    if (p < 0 || (p != a && p != b)) continue;        // loose, and not visited: no labelling
+    if (p < 0 || (p != a && p != b)) continue;        // loose, and not visited: no labeling
     const std::vector<double> cell = this->joint(v);  // [parent, labels]
     const std::int64_t n = f.width[v], m = f.width[p];
     joint[i].resize(cell.size());

@@ -3,7 +3,7 @@
 // Order: as the variables are numbered (a grid in raster order), unless growing from a variable is
 // better: the next variable is the one with most factors that were touched, ties to the one that
 // was touched first.  Orders are judged by the sum over factors of the way from the first variable
-// to the last (Kolmogorov 2015).  Level: one more than the highest level of the neighbours before,
+// to the last (Kolmogorov 2015).  Level: one more than the highest level of the neighbors before,
 // so that variables of one level have no factor in common and can be visited at the same time.
 #pragma once
 

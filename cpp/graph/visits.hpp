@@ -10,7 +10,7 @@
 // to the one above it, which makes the score of the last variable of a tree the maximum of the
 // tree; on the way back it keeps a part and hands on the rest.
 //
-// In both, the sum over variables of the largest score is a bound on the best labelling that never
+// In both, the sum over variables of the largest score is a bound on the best labeling that never
 // rises.
 #pragma once
 
@@ -94,7 +94,7 @@ class VisitEngine {
     return false;
   }
 
-  // [N] what no labelling is above.  Valid after the first sweep.
+  // [N] what no labeling is above.  Valid after the first sweep.
   std::vector<double> bound() const {
     std::vector<double> total(f_.constant, f_.constant + f_.graphs);
     for (std::int64_t n = 0; n < f_.variables; ++n) total[graph_[n]] += shift_[n];

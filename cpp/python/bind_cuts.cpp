@@ -1,4 +1,4 @@
-// Minimum cuts for Python: binary graphs, partial labellings, moves of many labels, ordered labels.
+// Minimum cuts for Python: binary graphs, partial labelings, moves of many labels, ordered labels.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -81,7 +81,7 @@ Tuple<Given<std::int32_t>, Refused> min_cut(const KeptFactors& factors) {
   return nb::make_tuple(give_labels(answer.label, V), refused(fault));
 }
 
-// The labels that are those of some best labelling (-1 elsewhere), a labelling that agrees, and
+// The labels that are those of some best labeling (-1 elsewhere), a labeling that agrees, and
 // what the energies are at least.
 Tuple<Given<std::int32_t>, Given<std::int32_t>, Given<double>, Refused> roof_dual(
     const KeptFactors& factors) {

@@ -33,7 +33,7 @@ struct Reading {
         [&](Workspace& with) { return decoder.log_partition(node, with); });
   }
   double path_score(const std::vector<std::int32_t>& path) const {
-    check_length("the labelling", path.size(), static_cast<std::int64_t>(size()));
+    check_length("the labeling", path.size(), static_cast<std::int64_t>(size()));
     for (const std::int32_t y : path)
       if (y < 0 || y >= decoder.labels()) refuse("label " + text(y) + " does not exist");
     return decoder.path_score(node, path);

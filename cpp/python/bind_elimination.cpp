@@ -53,12 +53,12 @@ Found best(Elimination& self, const Kernels& kernels, const KeptFactors& factors
   return Found(nb::make_tuple(give(std::move(label)), give(std::move(cells))));
 }
 
-using Labellings = std::span<std::int32_t>;
+using Labelings = std::span<std::int32_t>;
 
-// The k best labellings go to `label` [k, V]; how many there are [N], and the cells of each graph.
+// The k best labelings go to `label` [k, V]; how many there are [N], and the cells of each graph.
 Tuple<Given<std::int64_t>, Given<double>> kbest(Elimination& self, const Kernels& kernels,
                                                 const KeptFactors& factors, std::int64_t k,
-                                                Labellings label, int threads) {
+                                                Labelings label, int threads) {
   check_threads(threads);
   check_length("label", label.size(), k * factors.view().variables);
   Elimination::Listed listed;
@@ -71,7 +71,7 @@ Tuple<Given<std::int64_t>, Given<double>> kbest(Elimination& self, const Kernels
 }
 
 Given<double> sample(Elimination& self, const Kernels& kernels, const KeptFactors& factors,
-                     std::int64_t n, std::uint64_t seed, Labellings label, int threads) {
+                     std::int64_t n, std::uint64_t seed, Labelings label, int threads) {
   check_threads(threads);
   check_length("label", label.size(), n * factors.view().variables);
   std::vector<double> cells;

@@ -187,7 +187,7 @@ std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int order, int wi
   return made;
 }
 
-// Loss and gradient; returns (loss, whether all scores are finite, a sequence without labelling).
+// Loss and gradient; returns (loss, whether all scores are finite, a sequence without labeling).
 Tuple<double, bool, std::int64_t> evaluate(BoundEvaluator& bound, Reals weights, const Scores& edge,
                                            const std::optional<Scores>& start,
                                            const std::optional<Scores>& stop, Written gradient,

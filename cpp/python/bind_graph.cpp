@@ -4,7 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "engine/checks.hpp"
-#include "graph/labelling_scores.hpp"
+#include "graph/labeling_scores.hpp"
 #include "graph/union_find.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
@@ -33,11 +33,11 @@ Given<std::int32_t> components(std::int64_t variables, const std::vector<Scope>&
   return give(std::move(of));
 }
 
-Given<double> labelling_scores(const KeptFactors& factors, Integers label, std::int64_t rows) {
+Given<double> labeling_scores(const KeptFactors& factors, Integers label, std::int64_t rows) {
   std::vector<double> scores;
   {
     const Released release;
-    scores = scores_of_labellings(factors.view(), label, rows);
+    scores = scores_of_labelings(factors.view(), label, rows);
   }
   return give(std::move(scores));
 }
@@ -49,7 +49,7 @@ void bind_graph(nb::module_& m) {
       .def(nb::init<KeptIntegers, KeptIntegers, KeptReals>(), "width"_a, "graph"_a, "constant"_a)
       .def("add", &KeptFactors::add, "name"_a, "scope"_a, "shape"_a, "table"_a,
            "which"_a.none() = nb::none(), "scale"_a.none() = nb::none())
-      .def("labelling_scores", &labelling_scores, "label"_a, "rows"_a)
+      .def("labeling_scores", &labeling_scores, "label"_a, "rows"_a)
       .def_prop_ro("variables", [](const KeptFactors& f) { return f.view().variables; })
       .def_prop_ro("groups", [](const KeptFactors& f) { return f.view().groups; });
   m.def("components", components, "variables"_a, "scopes"_a);

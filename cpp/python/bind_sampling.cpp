@@ -1,7 +1,7 @@
 // Mean field, Gibbs sampling and annealing for Python.
 #include <nanobind/stl/optional.h>
 
-#include "graph/first_labelling.hpp"
+#include "graph/first_labeling.hpp"
 #include "graph/gibbs.hpp"
 #include "graph/mean_field.hpp"
 #include "python/graph.hpp"
@@ -11,16 +11,16 @@ namespace crfkit {
 
 namespace {
 
-// A labelling of each graph to start from, -1 where there is none, and how the search ended.
-Tuple<Given<std::int32_t>, Given<std::uint8_t>> first_labelling(const KeptFactors& factors,
-                                                                bool random, std::uint64_t seed,
-                                                                std::int64_t budget) {
+// A labeling of each graph to start from, -1 where there is none, and how the search ended.
+Tuple<Given<std::int32_t>, Given<std::uint8_t>> first_labeling(const KeptFactors& factors,
+                                                               bool random, std::uint64_t seed,
+                                                               std::int64_t budget) {
   const Factors& f = factors.view();
   std::vector<std::int32_t> label(f.variables);
   std::vector<std::uint8_t> end(f.graphs);
   {
     Released release;
-    LabellingSearch search(f);
+    LabelingSearch search(f);
     const auto ends = search.find(random, seed, budget, label.data());
     for (std::int64_t n = 0; n < f.graphs; ++n) end[n] = static_cast<std::uint8_t>(ends[n]);
   }
@@ -144,7 +144,7 @@ void bind_sampling(nb::module_& m) {
           "factors"_a, "trees"_a)
       .def_prop_ro("blocks", [](const Blocks& b) { return b.block_ptr.size() - 1; })
       .def_prop_ro("classes", [](const Blocks& b) { return b.class_ptr.size() - 1; });
-  m.def("first_labelling", &first_labelling, "factors"_a, "random"_a, "seed"_a, "budget"_a);
+  m.def("first_labeling", &first_labeling, "factors"_a, "random"_a, "seed"_a, "budget"_a);
   m.def("gibbs_marginals", &gibbs_marginals, "kernels"_a, "factors"_a, "blocks"_a, "start"_a,
         "chains"_a, "burn"_a, "sweeps"_a, "seed"_a, "cliques"_a, "threads"_a);
   m.def("gibbs_sample", &gibbs_sample, "kernels"_a, "factors"_a, "blocks"_a, "start"_a, "chains"_a,

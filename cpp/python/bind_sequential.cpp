@@ -90,7 +90,7 @@ void bind_sequential(nb::module_& m) {
       .def(nb::init<const KeptPointers&, const KeptIntegers&, const std::optional<KeptReals>&,
                     const KeptPointers&, const KeptIntegers&>(),
            "ptr"_a, "attr"_a, "value"_a.none(), "row_ptr"_a, "cell"_a);
-  nb::class_<Labelled>(m, "Labelled")
+  nb::class_<Labeled>(m, "Labeled")
       .def(nb::init<const KeptPointers&, const KeptPointers&, const KeptIntegers&,
                     const std::optional<KeptReals>&, const KeptIntegers&, int, const KeptPointers&,
                     const KeptIntegers&, const KeptIntegers&, bool, bool,
@@ -103,7 +103,7 @@ void bind_sequential(nb::module_& m) {
   nb::class_<CompiledSequences>(m, "CompiledSequences");
 
   nb::class_<StochasticTrainer>(m, "StochasticTrainer")
-      .def(nb::init<const Labelled&, int>(), "layout"_a, "rule"_a, Unlocked())
+      .def(nb::init<const Labeled&, int>(), "layout"_a, "rule"_a, Unlocked())
       .def("compile", &StochasticTrainer::compile, "data"_a, nb::keep_alive<0, 1>(), Unlocked())
       .def("run", &StochasticTrainer::run, "kernels"_a, "sequences"_a, "order"_a, "rate"_a,
            "strengths"_a, "offset"_a, "due"_a, Unlocked())
@@ -114,7 +114,7 @@ void bind_sequential(nb::module_& m) {
       .def("write_memory", &StochasticTrainer::write_memory, "memory"_a);
 
   nb::class_<MistakeTrainer>(m, "MistakeTrainer")
-      .def(nb::init<const Labelled&, int, bool, int, int, double, double, double>(), "data"_a,
+      .def(nb::init<const Labeled&, int, bool, int, int, double, double, double>(), "data"_a,
            "remedy"_a, "averaged"_a, "margin"_a, "kbest"_a, "most"_a, "slack"_a, "gamma"_a,
            Unlocked())
       .def("run", &MistakeTrainer::run, "kernels"_a, "order"_a, "seen"_a, "spent"_a, "right"_a,
@@ -125,7 +125,7 @@ void bind_sequential(nb::module_& m) {
       .def("write_memory", &MistakeTrainer::write_memory, "memory"_a);
 
   nb::class_<MarginTrainer>(m, "MarginTrainer")
-      .def(nb::init<const Labelled&, double, double>(), "data"_a, "inverse"_a, "small_inverse"_a,
+      .def(nb::init<const Labeled&, double, double>(), "data"_a, "inverse"_a, "small_inverse"_a,
            Unlocked())
       .def("run", &MarginTrainer::run, "kernels"_a, "order"_a, "seen"_a, "learns"_a, "gaps"_a,
            Unlocked())
@@ -137,12 +137,12 @@ void bind_sequential(nb::module_& m) {
            "share"_a, "cost"_a, "gram"_a);
 
   nb::class_<CoordinateTrainer>(m, "CoordinateTrainer")
-      .def(nb::init<const Labelled&>(), "data"_a, Unlocked())
+      .def(nb::init<const Labeled&>(), "data"_a, Unlocked())
       .def("run", &CoordinateTrainer::run, "kernels"_a, "w"_a, "strengths"_a, "kappa"_a,
            Unlocked());
 
   nb::class_<DualTrainer>(m, "DualTrainer")
-      .def(nb::init<const Labelled&, Reals, bool, int, const std::optional<KeptIntegers>&,
+      .def(nb::init<const Labeled&, Reals, bool, int, const std::optional<KeptIntegers>&,
                     const std::optional<KeptIntegers>&>(),
            "data"_a, "strengths"_a, "exponentiated"_a, "threads"_a,
            "pair_ptr"_a.none() = nb::none(), "pair_from"_a.none() = nb::none(), Unlocked())

@@ -1,4 +1,4 @@
-// Vector work of the optimisers for Python (vectors.hpp): fixed blocks of weights on threads, sums
+// Vector work of the optimizers for Python (vectors.hpp): fixed blocks of weights on threads, sums
 // added in the order of the blocks.
 
 #include <optional>

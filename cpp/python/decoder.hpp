@@ -102,7 +102,7 @@ class Decoder {
     if (!finite) refuse_scores(node, T);
   }
 
-  // Labels of the best labelling, from scores [T, L].
+  // Labels of the best labeling, from scores [T, L].
   Strings tag(const std::vector<double>& node, Workspace& with) const {
     const std::size_t T = node.size() / labels();
     with.path.resize(T);
@@ -132,7 +132,7 @@ class Decoder {
     demand(ask(node, task, with.pooled.data(), with));
   }
 
-  // Score of one labelling.  Table h of the problem holds the sums of the orders up to h.
+  // Score of one labeling.  Table h of the problem holds the sums of the orders up to h.
   double path_score(const std::vector<double>& node, const std::vector<std::int32_t>& path) const {
     const Problem& p = transitions_->p;
     const std::int64_t L = labels(), T = static_cast<std::int64_t>(path.size());
@@ -190,7 +190,7 @@ class Decoder {
   static double demand(double value) {
     if (value == -std::numeric_limits<double>::infinity())
       throw nb::value_error(
-          "the sequence has no labelling above -inf: relax the constraints of the model");
+          "the sequence has no labeling above -inf: relax the constraints of the model");
     if (!std::isfinite(value))
       throw nb::value_error("the scores of the sequence overflow; scale the weights of the model");
     return value;

@@ -163,7 +163,7 @@ void give_pooled(const Problem& p, const std::vector<double>& pooled, bool steps
   result["tables"] = tables;
 }
 
-// Marginals (query sum) or parts on some labelling (query reach).  `edges`: keep edge credits per
+// Marginals (query sum) or parts on some labeling (query reach).  `edges`: keep edge credits per
 // position.  `weight` [N]: factors of the marginals of sequences.  `steps`: marginals of steps that
 // positions share are wanted.
 Parts credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, bool log_space,

@@ -33,7 +33,7 @@ struct Factors {
   std::int64_t graphs;            // N
   const std::int32_t* width;      // [V] labels of each variable, at least 1
   const std::int32_t* graph;      // [V] which graph a variable is of
-  const double* constant;         // [N] score of every labelling; finite or -inf
+  const double* constant;         // [N] score of every labeling; finite or -inf
   const std::int64_t* label_ptr;  // [V + 1] where the labels of each variable begin in flat arrays
   const FactorGroup* group;       // [groups]
   std::int64_t groups;

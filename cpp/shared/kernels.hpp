@@ -43,7 +43,7 @@ struct Kernels {
   void (*sum_runs)(const Rows&, const double* credit, std::int64_t positions, const Runs&,
                    double* sums);
 
-  // Optimisers: passes over weights [first, last); sums are added to (vectors.hpp).
+  // Optimizers: passes over weights [first, last); sums are added to (vectors.hpp).
   void (*combine_vectors)(const double* coefficients, const double* const* vectors, int count,
                           const std::uint16_t* const* briefs, int brief_count, std::int64_t first,
                           std::int64_t last, double* out);

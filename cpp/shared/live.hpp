@@ -5,7 +5,7 @@
 // have, cut into shards by attribute so that threads can update disjoint rows.  Rows with more than
 // a few weights are padded and lie in a table, where labels without a weight hold kNoWeight; the
 // others are short lists of cells.  An attribute that only one position has needs no row at all:
-// under penalised likelihood its weights follow from the marginals of that position.
+// under penalized likelihood its weights follow from the marginals of that position.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 namespace crfkit {
 
-// Labellings of one sequence of T positions; the first is the gold.
+// Labelings of one sequence of T positions; the first is the gold.
 struct WorkingSet {
   std::int32_t count, room;
   std::int32_t* path;  // [room, T]

@@ -21,7 +21,7 @@ struct Mistakes : Learned {
   Remedy remedy;
   bool averaged;
   Margin margin;      // passive
-  int kbest;          // passive: the gold is set apart from so many of the best labellings
+  int kbest;          // passive: the gold is set apart from so many of the best labelings
   double most;        // passive: the longest step; bounded: the sum of a sequence's steps
   double slack;       // passive: added to the squared length of the difference
   double gamma;       // confidence: how little a variance shrinks

@@ -68,12 +68,12 @@ struct Credits {
 
 enum class Query {
   sum,     // log partition; credits are marginals
-  best,    // score and labels of the best labelling
+  best,    // score and labels of the best labeling
   kbest,   // the k best
   sample,  // k draws
-  reach,   // 0 where a labelling exists, -inf where none does; credits are 1 for parts on some
-           // labelling
-  count    // number of labellings modulo a prime
+  reach,   // 0 where a labeling exists, -inf where none does; credits are 1 for parts on some
+           // labeling
+  count    // number of labelings modulo a prime
 };
 
 struct Task {

@@ -78,7 +78,7 @@ struct SmallGraphKernels {
   // Bits of the components whose range of scores is too large for scaled sums: they get no answer.
   unsigned (*sums)(const Factors&, const SmallProgram&, const SmallBlock&, const SmallSums&,
                    double* memory);
-  // Scores of best labellings without the constant; -inf: none, and labels -1.
+  // Scores of best labelings without the constant; -inf: none, and labels -1.
   void (*best)(const Factors&, const SmallProgram&, const SmallBlock&, double* value,
                std::int32_t* label, double* memory);
 };

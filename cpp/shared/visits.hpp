@@ -7,7 +7,7 @@
 // A factor f and its variables i share scores: what i has given to f is given_f_i(x), so that
 //   score of f now = table_f + sum over i of given_f_i
 //   score of i now = own_i - sum over f of given_f_i
-// and their sum, the score of a labelling, stays what it was.
+// and their sum, the score of a labeling, stays what it was.
 #pragma once
 
 #include <cstdint>

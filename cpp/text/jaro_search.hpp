@@ -2,7 +2,7 @@
 // most entries.
 //
 // Entries lie in two orders.  By length and characters, those of one length with a common prefix of
-// p are a range; by length and set of characters, neighbours have much in common.  Length and
+// p are a range; by length and set of characters, neighbors have much in common.  Length and
 // prefix bound the similarity, so a range knows how many characters must match to beat the best so
 // far.  64 entries at a time are refused by their sets of characters (32 classes, once and twice).
 #pragma once

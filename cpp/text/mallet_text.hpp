@@ -12,13 +12,13 @@ namespace crfkit {
 
 class MalletText {
  public:
-  MalletText(RowSink& sink, bool labelled) : sink_(sink), labelled_(labelled) {}
+  MalletText(RowSink& sink, bool labeled) : sink_(sink), labeled_(labeled) {}
 
   void line(std::string_view text) {
     if (text.find_first_not_of(" \t\v\f\r") == std::string_view::npos) return end();
     text = text.substr(0, text.find_last_not_of(' ') + 1);
     std::int32_t label = -1;
-    if (labelled_) {
+    if (labeled_) {
       const std::size_t space = text.rfind(' ');
       const bool alone = space == std::string_view::npos;
       label = sink_.label(alone ? text : text.substr(space + 1));
@@ -40,7 +40,7 @@ class MalletText {
 
  private:
   RowSink& sink_;
-  bool labelled_;
+  bool labeled_;
 };
 
 }  // namespace crfkit

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 Point = tuple[float, float]
-COLOURS = {"a": "#cfe3f7", "b": "#fbe0c3", "c": "#d9f0d3", "seen": "#d0d0d0"}
+COLORS = {"a": "#cfe3f7", "b": "#fbe0c3", "c": "#d9f0d3", "seen": "#d0d0d0"}
 INK = "#333333"
 RADIUS, HALF = 15.0, 5.0
 
@@ -29,7 +29,7 @@ class Picture:
         """Draw a circle with a name in it, and return its place."""
         x, y = at
         self.shapes.append(
-            f'<circle cx="{x:g}" cy="{y:g}" r="{RADIUS:g}" fill="{COLOURS[kind]}" stroke="{INK}"/>'
+            f'<circle cx="{x:g}" cy="{y:g}" r="{RADIUS:g}" fill="{COLORS[kind]}" stroke="{INK}"/>'
         )
         self.text((x, y + 4), name, size=12 if len(name) < 4 else 10)
         return at
@@ -42,16 +42,16 @@ class Picture:
                 f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size}">{words}</text>'
             )
 
-    def factor(self, *members: Point, at: Point | None = None, colour: str = INK, bend: float = 0.0) -> None:
+    def factor(self, *members: Point, at: Point | None = None, color: str = INK, bend: float = 0.0) -> None:
         """Draw a factor at the middle of its variables, or elsewhere; `bend` raises it and its lines."""
         middle = sum(x for x, _ in members) / len(members), sum(y for _, y in members) / len(members)
         x, y = at or (middle[0], middle[1] - bend)
         for a, b in members:
             path = f"M{a:g} {b:g} Q{a:g} {y:g} {x:g} {y:g}" if bend else f"M{a:g} {b:g} L{x:g} {y:g}"
-            self.lines.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.4"/>')
+            self.lines.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.4"/>')
         self.shapes.append(
             f'<rect x="{x - HALF:g}" y="{y - HALF:g}" width="{2 * HALF:g}" height="{2 * HALF:g}" '
-            f'fill="{colour}"/>'
+            f'fill="{color}"/>'
         )
 
     def svg(self) -> str:
@@ -77,7 +77,7 @@ def clique() -> Picture:
     b = row(picture, ["b0", "b1"], 105, "b", x=80)
     picture.factor(a[0], a[1], b[0])
     picture.factor(a[1], a[2])
-    picture.factor(b[0], b[1], colour="#b5651d")
+    picture.factor(b[0], b[1], color="#b5651d")
     picture.factor(a[0], at=(40, 12))
     picture.text((230, 50), "kind a, labels x, y", anchor="start")
     picture.text((230, 110), "kind b, 3 labels", anchor="start")
@@ -85,7 +85,7 @@ def clique() -> Picture:
 
 
 def grid() -> Picture:
-    """Draw pixels and their neighbours."""
+    """Draw pixels and their neighbors."""
     picture = Picture(280, 230)
     at = [[picture.variable((40 + 80 * c, 40 + 75 * r), str(3 * r + c)) for c in range(3)] for r in range(3)]
     for r in range(3):
@@ -93,7 +93,7 @@ def grid() -> Picture:
             if c < 2:
                 picture.factor(at[r][c], at[r][c + 1])
             if r < 2:
-                picture.factor(at[r][c], at[r + 1][c], colour="#b5651d")
+                picture.factor(at[r][c], at[r + 1][c], color="#b5651d")
     return picture
 
 
@@ -106,8 +106,8 @@ def skip_chain() -> Picture:
         picture.text((x, 150), word)
     for left, right in pairwise(at):
         picture.factor(left, right)
-    picture.factor(at[0], at[4], bend=75, colour="#b5651d")
-    picture.text((183, 20), "skip: the same capitalised word")
+    picture.factor(at[0], at[4], bend=75, color="#b5651d")
+    picture.text((183, 20), "skip: the same capitalized word")
     return picture
 
 
@@ -123,7 +123,7 @@ def factorial() -> Picture:
         for left, right in pairwise(level):
             picture.factor(left, right)
     for below, above in zip(pos, chunk, strict=True):
-        picture.factor(below, above, colour="#b5651d")
+        picture.factor(below, above, color="#b5651d")
     picture.text((312, 40), "chunk", anchor="start")
     picture.text((312, 105), "pos", anchor="start")
     return picture
@@ -137,7 +137,7 @@ def collective() -> Picture:
     at = [picture.variable(p, f"{i}", "seen" if i in seen else "a") for i, p in enumerate(places)]
     for i, j in ((0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 5), (5, 6), (2, 7)):
         picture.factor(at[i], at[j])
-    picture.factor(at[2], at[6], colour="#b5651d")
+    picture.factor(at[2], at[6], color="#b5651d")
     picture.text((330, 185), "grey: known", anchor="start", size=11)
     return picture
 
@@ -169,7 +169,7 @@ def latent() -> Picture:
     for left, right in pairwise(state):
         picture.factor(left, right)
     for below, above in zip(state, label, strict=True):
-        picture.factor(below, above, colour="#b5651d")
+        picture.factor(below, above, color="#b5651d")
     for x, y in state:
         picture.factor((x, y), at=(x, y + 32))
     picture.text((312, 40), "label", anchor="start")

@@ -4,7 +4,7 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 
 ==============  ========================================================================================
 to learn        `train`, `ChainCRF`, `SemiCRF`; `Chain`, `SemiMarkov`, `Features`, `Likelihood`, `Stop`;
-                `forecast` (what training will take); `induce`, `Induction`; `optimise`, `training`
+                `forecast` (what training will take); `induce`, `Induction`; `optimize`, `training`
 their kin       `BoostedCRF`, `CodeCRF`, `HMM`, `HiddenChainCRF`, `HiddenSequenceCRF`, `KernelChainCRF`,
                 `MEMM`, `OpinionPool`, `VotedPerceptron`
 a model         `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `models`
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         metrics,
         models,
         objectives,
-        optimise,
+        optimize,
         scopes,
         structures,
         training,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from crfkit.native import build_info
     from crfkit.objectives import (
         ContrastiveDivergence,
-        EntropyRegularised,
+        EntropyRegularized,
         Exponential,
         Likelihood,
         Local,
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         Perceptron,
         Piecewise,
         PiecewisePseudoLikelihood,
-        PosteriorRegularised,
+        PosteriorRegularized,
         PseudoLikelihood,
         SampleRank,
         SoftmaxMargin,
@@ -103,7 +103,7 @@ __all__ = [
     "CodeCRF",
     "ContrastiveDivergence",
     "Dataset",
-    "EntropyRegularised",
+    "EntropyRegularized",
     "Exponential",
     "FactorialCRF",
     "Features",
@@ -124,7 +124,7 @@ __all__ = [
     "Perceptron",
     "Piecewise",
     "PiecewisePseudoLikelihood",
-    "PosteriorRegularised",
+    "PosteriorRegularized",
     "PseudoLikelihood",
     "Rules",
     "SampleRank",
@@ -154,7 +154,7 @@ __all__ = [
     "metrics",
     "models",
     "objectives",
-    "optimise",
+    "optimize",
     "reference",
     "save_graph",
     "scopes",
@@ -176,7 +176,7 @@ _HOMES = {
     "CodeCRF": ("crfkit.estimators", "CodeCRF"),
     "ContrastiveDivergence": ("crfkit.objectives", "ContrastiveDivergence"),
     "Dataset": ("crfkit.data.dataset", "Dataset"),
-    "EntropyRegularised": ("crfkit.objectives", "EntropyRegularised"),
+    "EntropyRegularized": ("crfkit.objectives", "EntropyRegularized"),
     "Exponential": ("crfkit.objectives", "Exponential"),
     "FactorialCRF": ("crfkit.estimators", "FactorialCRF"),
     "Features": ("crfkit.linear.features", "Features"),
@@ -203,7 +203,7 @@ _HOMES = {
     "Perceptron": ("crfkit.objectives", "Perceptron"),
     "Piecewise": ("crfkit.objectives", "Piecewise"),
     "PiecewisePseudoLikelihood": ("crfkit.objectives", "PiecewisePseudoLikelihood"),
-    "PosteriorRegularised": ("crfkit.objectives", "PosteriorRegularised"),
+    "PosteriorRegularized": ("crfkit.objectives", "PosteriorRegularized"),
     "PseudoLikelihood": ("crfkit.objectives", "PseudoLikelihood"),
     "Rules": ("crfkit.rules", "Rules"),
     "SampleRank": ("crfkit.objectives", "SampleRank"),

@@ -268,7 +268,7 @@ class Edged:
         cell: NDArray[np.int32],
     ) -> None: ...
 
-class Labelled:
+class Labeled:
     def __init__(
         self,
         seq_ptr: NDArray[np.int64],
@@ -293,8 +293,8 @@ class CompiledSequences:
     pass
 
 class StochasticTrainer:
-    def __init__(self, layout: Labelled, rule: int) -> None: ...
-    def compile(self, data: Labelled) -> CompiledSequences: ...
+    def __init__(self, layout: Labeled, rule: int) -> None: ...
+    def compile(self, data: Labeled) -> CompiledSequences: ...
     def run(
         self,
         kernels: Kernels,
@@ -314,7 +314,7 @@ class StochasticTrainer:
 class MistakeTrainer:
     def __init__(
         self,
-        data: Labelled,
+        data: Labeled,
         remedy: int,
         averaged: bool,
         margin: int,
@@ -337,7 +337,7 @@ class MistakeTrainer:
     def write_memory(self, memory: NDArray[np.float64]) -> None: ...
 
 class MarginTrainer:
-    def __init__(self, data: Labelled, inverse: float, small_inverse: float) -> None: ...
+    def __init__(self, data: Labeled, inverse: float, small_inverse: float) -> None: ...
     def run(
         self, kernels: Kernels, order: NDArray[np.int64], seen: int, learns: bool, gaps: NDArray[np.float64]
     ) -> bool: ...
@@ -358,7 +358,7 @@ class MarginTrainer:
     ) -> None: ...
 
 class CoordinateTrainer:
-    def __init__(self, data: Labelled) -> None: ...
+    def __init__(self, data: Labeled) -> None: ...
     def run(
         self, kernels: Kernels, w: NDArray[np.float64], strengths: NDArray[np.float64], kappa: float
     ) -> None: ...
@@ -366,7 +366,7 @@ class CoordinateTrainer:
 class DualTrainer:
     def __init__(
         self,
-        data: Labelled,
+        data: Labeled,
         strengths: NDArray[np.float64],
         exponentiated: bool,
         threads: int,
@@ -651,7 +651,7 @@ class Factors:
         which: NDArray[np.int32] | None = None,
         scale: NDArray[np.float64] | None = None,
     ) -> None: ...
-    def labelling_scores(self, label: NDArray[np.int32], rows: int) -> NDArray[np.float64]: ...
+    def labeling_scores(self, label: NDArray[np.int32], rows: int) -> NDArray[np.float64]: ...
     @property
     def variables(self) -> int: ...
     @property
@@ -734,7 +734,7 @@ class Blocks:
     @property
     def classes(self) -> int: ...
 
-def first_labelling(
+def first_labeling(
     factors: Factors, random: bool, seed: int, budget: int
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]: ...
 def gibbs_marginals(

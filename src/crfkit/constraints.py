@@ -1,6 +1,6 @@
 """All constraints, in one place.
 
-About neighbours, given to a structure before training and kept by every query:
+About neighbors, given to a structure before training and kept by every query:
 
 =================  ==============================================================================
 `Scheme`           labels spell segments: ``Scheme("BIO")``
@@ -9,7 +9,7 @@ About neighbours, given to a structure before training and kept by every query:
 `SegmentLength`    segments have so many positions
 =================  ==============================================================================
 
-About whole labellings, given when labels are asked for and kept by the best labelling:
+About whole labelings, given when labels are asked for and kept by the best labeling:
 
 =================  ==============================================================================
 `Once`             each label has one run of positions at most, each type one segment

@@ -3,24 +3,24 @@
 ========================  =================================================================================
 `Auto`                    exact where that is cheap, else the best that is known for the graph; the default
 `Elimination`             exact: variables are summed out one by one, as long as the tables fit the budget
-`Enumeration`             every labelling is scored: exact, for a few variables
+`Enumeration`             every labeling is scored: exact, for a few variables
 `BeliefPropagation`       messages until they rest: exact without cycles, Bethe's approximation with them
 `TreeReweighted`          an upper bound on log Z by messages on weighted trees
 `MeanField`               a lower bound on log Z, and marginals of independent variables or trees
 `ExpectationPropagation`  TreeEP: a spanning tree that takes in the other factors in turn
 `Gibbs`                   marginals and samples by Markov chains, of single variables or trees
-`Annealing`               a labelling with a high score, by draws that grow cold
-`MinCut`                  the best labelling of binary variables where pairs do not contradict each other
+`Annealing`               a labeling with a high score, by draws that grow cold
+`MinCut`                  the best labeling of binary variables where pairs do not contradict each other
 `QPBO`                    the labels of binary variables that are sure, and a bound; the others filled in
 `Expansion`               many labels: cuts, label after label; tables that are metric
 `Swap`                    many labels: cuts, two labels after two labels
 `Ishikawa`                labels in an order, tables convex in their difference: exact
-`TRWS`                    best labelling: sequential tree-reweighted message passing, with a bound
-`DualDecomposition`       best labelling: forests that must agree, with a bound
-`ICM`                     best labelling: each variable in turn, from a start
-`LinearProgram`           best labelling: the local polytope, with its bound
-`IntegerProgram`          best labelling, proved, by HiGHS; under linear constraints (`Linear`)
-`CombiLP`                 best labelling, proved: TRW-S, and an integer program where it leaves doubt
+`TRWS`                    best labeling: sequential tree-reweighted message passing, with a bound
+`DualDecomposition`       best labeling: forests that must agree, with a bound
+`ICM`                     best labeling: each variable in turn, from a start
+`LinearProgram`           best labeling: the local polytope, with its bound
+`IntegerProgram`          best labeling, proved, by HiGHS; under linear constraints (`Linear`)
+`CombiLP`                 best labeling, proved: TRW-S, and an integer program where it leaves doubt
 ========================  =================================================================================
 """
 

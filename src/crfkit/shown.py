@@ -1,6 +1,6 @@
 r"""Strangers' text as people see it: what would steer a terminal is spelled out.
 
-Tokens, labels, names of attributes and files, notes and licences come from anywhere. An escape sequence in
+Tokens, labels, names of attributes and files, notes and licenses come from anywhere. An escape sequence in
 them could clear a screen, write to the clipboard or hide what is printed. Each such letter becomes ``\u``
 and four digits, which JSON reads as the same letter again.
 """

@@ -29,7 +29,7 @@ def test_tools_that_fail_or_are_slow_are_named(grid: Path) -> None:
     assert graphs.asked("crfkit", "MAR", grid, "auto", 0.01) == {"error": "not done after 0 s"}
 
 
-def test_labellings_are_scored(grid: Path) -> None:
+def test_labelings_are_scored(grid: Path) -> None:
     found = graph_peers.crfkit("MPE", str(grid), "enumeration")
     best = float(graphs.judged("MPE", grid, found, None).removeprefix("score "))
     other = {"labels": [1 - y for y in found["labels"]]}

@@ -106,8 +106,8 @@ def test_promises() -> None:
     assert holds([good[0], loose], "certified") is False
     assert holds([good[0], {**loose, "warned": ["not there yet"]}], "certified") is True
     assert holds([good[0], run("auto", [(7.0, 4, 99.9)], 6.5)], "auto is never slower") is False
-    assert holds([{**good[0], "weights": 8}, *good[1:]], "CRFsuite minimises") is False
-    assert holds([{**good[0], "ended": False}, *good[1:]], "CRFsuite minimises") is False
+    assert holds([{**good[0], "weights": 8}, *good[1:]], "CRFsuite minimizes") is False
+    assert holds([{**good[0], "ended": False}, *good[1:]], "CRFsuite minimizes") is False
     assert holds([run("auto", [(7.0, 4, 99.9)])], "auto is never slower") is None
     assert holds([*good, run("lbfgs", [(1.0, 1, 98.0)], 1.0)], "no certificate") is False
     assert holds([run("auto", [(1.0, 1, 98.0)], reported=97.0)], "the objective") is False

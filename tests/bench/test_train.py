@@ -19,7 +19,7 @@ from bench.runs import Row
 from crfkit import Chain
 from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimize.problem import Penalty, Step
 
 CONLL = CORPORA["conll2000"]
 
@@ -72,7 +72,7 @@ def test_objective_is_that_of_the_problem(folder: Path) -> None:
 
 @dataclass
 class Descent:
-    """The least of all optimisers."""
+    """The least of all optimizers."""
 
     needs: tuple[type, ...] = ()
 
@@ -91,10 +91,10 @@ class Descent:
         return {}
 
 
-def test_an_optimiser_in_its_child(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    task = child.Task("optimiser", "conll2000", "descent")
+def test_an_optimizer_in_its_child(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = child.Task("optimizer", "conll2000", "descent")
     with tempfile.TemporaryFile() as file:
-        train_child.optimise(CONLL, Descent(), task, file)
+        train_child.optimize(CONLL, Descent(), task, file)
     start, *steps, end = events(capsys)
     assert start == {"event": "start"}
     objectives = [step["objective"] for step in steps]
@@ -159,7 +159,7 @@ def test_a_run_cut_short_foretells_the_rest() -> None:
 
 def test_the_whole_benchmark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
-        train.main(["--data=conll2000", "--optimisers=lbfgs", "--no-peer", "--quick", "--seconds=5"])
+        train.main(["--data=conll2000", "--optimizers=lbfgs", "--no-peer", "--quick", "--seconds=5"])
     evaluation, lbfgs = json.loads((folder / "train.json").read_text())["rows"]
     assert evaluation["by_threads"]["1"]["median"] > 0
     assert lbfgs["curve"][-1][2] < lbfgs["curve"][0][2]

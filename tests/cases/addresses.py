@@ -20,7 +20,7 @@ _REAL |= {"Name": "StreetName", "Way": "StreetNamePostType"}
 
 @dataclass(frozen=True)
 class Addresses:
-    """Items and labels of lines to begin with, one that is labelled wrongly then, and new lines."""
+    """Items and labels of lines to begin with, one that is labeled wrongly then, and new lines."""
 
     X: list[Lines]
     y: Lines
@@ -56,7 +56,7 @@ def _attributes(word: str) -> list[str]:
 
 
 def real(folder: Path) -> Addresses:
-    """Return the labelled addresses of a folder, and its synthetic ones as new lines."""
+    """Return the labeled addresses of a folder, and its synthetic ones as new lines."""
     words, y = _read((folder / "labeled_train.txt").read_text())
     others, tags = _read(gzip.decompress((folder / "synthetic_osm_train.txt.gz").read_bytes()).decode())
     chosen = np.random.default_rng(0).permutation(len(others))[:1000].tolist()

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.inference import Labelling, Marginals
-from crfkit.inference.reference.enumeration import Enumeration, labelling_score
+from crfkit.inference import Labeling, Marginals
+from crfkit.inference.reference.enumeration import Enumeration, labeling_score
 from crfkit.inference.reference.textbook import Textbook
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
 from tests.cases.potentials import Potentials
@@ -26,7 +26,7 @@ PARTS = ("node", "edge", "start", "stop", "segment")
 
 
 class Answers:
-    """The answers of one sequence, by enumeration or (too many labellings) by the textbook."""
+    """The answers of one sequence, by enumeration or (too many labelings) by the textbook."""
 
     def __init__(self, potentials: Potentials, by: Literal["enumeration", "textbook"]) -> None:
         self.potentials = potentials
@@ -143,13 +143,13 @@ def per_sequence(potentials: Potentials, result: Any) -> list[Any]:
     return list(result)
 
 
-def own_score(answers: Answers, y: Labelling) -> float:
+def own_score(answers: Answers, y: Labeling) -> float:
     begin = None if y.begin is None else y.begin.tolist()
     assert (begin is None) != isinstance(answers.potentials, SemiMarkovPotentials)
-    return labelling_score(answers.potentials, y.labels.tolist(), begin)
+    return labeling_score(answers.potentials, y.labels.tolist(), begin)
 
 
-def key(y: Labelling) -> tuple[Any, ...]:
+def key(y: Labeling) -> tuple[Any, ...]:
     return (*y.labels.tolist(), None, *(() if y.begin is None else y.begin.tolist()))
 
 
@@ -225,7 +225,7 @@ def check_best(p: Potentials, answers: list[Answers], _: Space) -> None:
     assert (path.begin is None) != isinstance(p, SemiMarkovPotentials)
     for a, (first, end) in zip(answers, pairwise(p.seq_ptr.tolist()), strict=True):
         begin = None if path.begin is None else path.begin[first:end].tolist()
-        assert_close(labelling_score(a.potentials, path.label[first:end].tolist(), begin), a.best_score)
+        assert_close(labeling_score(a.potentials, path.label[first:end].tolist(), begin), a.best_score)
 
 
 def _in_slots(p: Potentials, parts: Marginals) -> dict[str, Any]:
@@ -297,8 +297,8 @@ def check_count(p: Potentials, answers: list[Answers], _: Space) -> None:
     assert per_sequence(p, inference.count(p)) == [a.count for a in answers]
 
 
-def _random_labellings(p: Potentials, answers: list[Answers]) -> Any:
-    """Yield labellings of whole batches, and the labels and begins of each sequence."""
+def _random_labelings(p: Potentials, answers: list[Answers]) -> Any:
+    """Yield labelings of whole batches, and the labels and begins of each sequence."""
     rng = np.random.default_rng(3)
     for _ in range(5):
         whole: list[Any] = []
@@ -325,16 +325,16 @@ def _random_labellings(p: Potentials, answers: list[Answers]) -> Any:
 
 
 def check_score(p: Potentials, answers: list[Answers], _: Space) -> None:
-    for whole, each in _random_labellings(p, answers):
-        wanted = [labelling_score(a.potentials, *y) for a, y in zip(answers, each, strict=True)]
+    for whole, each in _random_labelings(p, answers):
+        wanted = [labeling_score(a.potentials, *y) for a, y in zip(answers, each, strict=True)]
         assert_close(per_sequence(p, inference.score(p, whole)), wanted)
 
 
 def check_log_prob(p: Potentials, answers: list[Answers], space: Space) -> None:
-    for whole, each in _random_labellings(p, answers):
+    for whole, each in _random_labelings(p, answers):
         actual = per_sequence(p, inference.log_prob(p, whole, space=space))
         for value, y, a in zip(actual, each, answers, strict=True):
-            wanted = labelling_score(a.potentials, *y) - a.log_partition
+            wanted = labeling_score(a.potentials, *y) - a.log_partition
             assert_close(value, wanted, atol=1e-12 + 1e-14 * a.magnitude)
     if p.single:
         best = inference.decode(p)

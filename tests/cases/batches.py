@@ -1,4 +1,4 @@
-"""Random batches: the one maker that tests of layouts, objectives and optimisers draw from."""
+"""Random batches: the one maker that tests of layouts, objectives and optimizers draw from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def random_batch(
     unknown: float = 0.0,
     weights: bool = False,
 ) -> Batch:
-    """A labelled batch with repeated attributes and, on demand, everything else that a batch can hold.
+    """A labeled batch with repeated attributes and, on demand, everything else that a batch can hold.
 
     Positions have from `least` to `most` of A attributes. A share of them, `telling`, is drawn from seven
     that go with the position's label; the others are drawn from all. Values scatter around 1 and some are

@@ -31,7 +31,7 @@ def run(*arguments: object, text: str | bytes | None = None, status: int | None 
 
 
 def on_a_terminal(columns: int, *arguments: object) -> str:
-    """Return what a command prints where standard output and error are a terminal, without colours."""
+    """Return what a command prints where standard output and error are a terminal, without colors."""
     ours, its = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb"}
     command = [sys.executable, "-m", "crfkit.cli", *map(str, arguments)]
@@ -85,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made / "template",
         "--notes",
         "hi",
-        "--licence",
+        "--license",
         "CC0-1.0",
         *options,
     )

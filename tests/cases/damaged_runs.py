@@ -14,7 +14,7 @@ from crfkit.features import Extractor, Recipe
 from crfkit.training import BlockedData, Stop
 from crfkit.training.tree import read_tree, write_tree
 
-__all__ = ["damaged", "damages", "fuzz_blocks", "fuzz_checkpoint", "labelled", "places"]
+__all__ = ["damaged", "damages", "fuzz_blocks", "fuzz_checkpoint", "labeled", "places"]
 
 MISSING = object()  #: a damage: the field is not there
 Place = tuple[str | int, ...]
@@ -83,7 +83,7 @@ def damaged(tree: Any, at: Place, change: Any) -> Any:
     return tuple(made) if isinstance(tree, tuple) else made
 
 
-def labelled(rng: np.random.Generator, sequences: int = 6) -> Dataset:
+def labeled(rng: np.random.Generator, sequences: int = 6) -> Dataset:
     """Return a small data set, from a recipe."""
     lengths = rng.integers(1, 5, sequences).tolist()
     rows = [[(f"w{rng.integers(4)}", "ABC"[rng.integers(3)]) for _ in range(n)] for n in lengths]
@@ -100,11 +100,11 @@ def fuzz_checkpoint(rng: np.random.Generator, folder: Path) -> str:
     AssertionError
         The error does not name the file, or the weights are not finite.
     """
-    data = labelled(np.random.default_rng(0))
+    data = labeled(np.random.default_rng(0))
     name = str(
         rng.choice(["auto", "lbfgs", "owlqn", "sgd", "adagrad", "dual", "pcg", "bcd", "rprop", "plbfgs"])
     )
-    options: dict[str, Any] = {"optimiser": name, "checkpoint": folder, "progress": False, "threads": 1}
+    options: dict[str, Any] = {"optimizer": name, "checkpoint": folder, "progress": False, "threads": 1}
     options["objective"] = "likelihood"
     path = folder / "checkpoint.safetensors"
     path.unlink(missing_ok=True)
@@ -117,14 +117,14 @@ def fuzz_blocks(rng: np.random.Generator, folder: Path) -> str:
     """Damage a field of a folder of blocks, behind right sums, open it and train; return what was done."""
     for old in folder.glob("*.safetensors"):
         old.unlink()
-    data = labelled(np.random.default_rng(0))
+    data = labeled(np.random.default_rng(0))
     BlockedData.write(folder, (data.select(slice(i, i + 2)) for i in (0, 2, 4)))
     path = folder / str(
         rng.choice(["blocks.safetensors", "block-000000.safetensors", "block-000002.safetensors"])
     )
     what = f"{path.name}, {_damage(rng, path)}"
     options: dict[str, Any] = {
-        "optimiser": str(rng.choice(["lbfgs", "sgd"])),
+        "optimizer": str(rng.choice(["lbfgs", "sgd"])),
         "progress": False,
         "threads": 1,
     }

@@ -1,4 +1,4 @@
-"""An optimiser for the tests of training: small, with a state, and as slow as asked for."""
+"""An optimizer for the tests of training: small, with a state, and as slow as asked for."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.problem import Penalty, Smooth, Step
+from crfkit.optimize.problem import Penalty, Smooth, Step
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Gradient descent with momentum: the smallest optimiser that obeys the contract and has a state."""
+    """Gradient descent with momentum: the smallest optimizer that obeys the contract and has a state."""
 
     rate: float = 0.01
     momentum: float = 0.5

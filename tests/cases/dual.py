@@ -1,4 +1,4 @@
-"""Chains with likelihoods that the dual minimises: problems by name."""
+"""Chains with likelihoods that the dual minimizes: problems by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 from tests.cases.batches import random_batch

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import ChainCRF
-from crfkit.optimise import LBFGS
+from crfkit.optimize import LBFGS
 
 WORDS = {"D": ["the", "a", "some"], "N": ["dog", "cat", "bird"], "V": ["sees", "eats", "likes"]}
 NEAR = LBFGS(tolerance=1e-9, delta=0.0, max_iterations=2000)  # runs until the gradient is gone

@@ -48,7 +48,7 @@ def measured(name: str) -> dict[str, Any]:
     found = crfkit.forecast(data, features=features, threads=2)
     crfkit.train(data, features=features, stop=Stop(tolerance=1e-3, max_iterations=60), threads=2)
     taken = int(water.pause() * 2**20) - before
-    return {"expected": found.peak - before, "taken": taken, "by": found.optimiser}
+    return {"expected": found.peak - before, "taken": taken, "by": found.optimizer}
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ __all__ = [
     "chain_graph",
     "cycle",
     "grid",
-    "labelling",
+    "labeling",
     "pairwise",
     "random_graph",
     "scores",
@@ -130,7 +130,7 @@ def pairwise(
 
 
 def grid(rng: Generator, rows: int, columns: int, labels: int, **options: Any) -> GraphPotentials:
-    """Return a grid with 4 neighbours; variable ``r * columns + c`` lies at (r, c)."""
+    """Return a grid with 4 neighbors; variable ``r * columns + c`` lies at (r, c)."""
     number = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
     right = np.column_stack([number[:, :-1].ravel(), number[:, 1:].ravel()])
     down = np.column_stack([number[:-1].ravel(), number[1:].ravel()])
@@ -158,7 +158,7 @@ def cycle(rng: Generator, length: int, labels: int, **options: Any) -> GraphPote
     return pairwise(rng, length, np.column_stack([first, (first + 1) % length]), labels, **options)
 
 
-def labelling(rng: Generator, potentials: GraphPotentials) -> dict[str, Ids]:
+def labeling(rng: Generator, potentials: GraphPotentials) -> dict[str, Ids]:
     """Return random labels of all variables, by kind, allowed or not."""
     flat = rng.integers(0, potentials.batch.width).astype(np.int32)
     return potentials.batch.by_kind(flat)

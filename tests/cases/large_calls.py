@@ -26,7 +26,7 @@ Calls = dict[str, Callable[[], Any]]
 
 N, T, L, A = 150, 20, 8, 6000
 STOP = Stop(max_iterations=3)
-OPTIMISERS = ("lbfgs", "owlqn", "sgd", "perceptron", "bcd", "dual")
+OPTIMIZERS = ("lbfgs", "owlqn", "sgd", "perceptron", "bcd", "dual")
 #: Methods for graphs, and the queries that they are asked here.
 METHODS: dict[str, Callable[..., Any]] = {
     "belief-propagation": inference.marginals,
@@ -72,14 +72,14 @@ def of_models(folder: Path, rng: np.random.Generator, threads: int | None) -> Ca
         "marginals": lambda: model.marginals(data, threads=threads),
         "tag": lambda: [Tagger(model).tag(x) for x in X[:20]],
         "items": lambda: ItemExtractor()(X, y),
-        "order 2": partial(learn, few, structure=Chain(order=2), optimiser="lbfgs"),
+        "order 2": partial(learn, few, structure=Chain(order=2), optimizer="lbfgs"),
         "segments": partial(learn, segments, structure=SemiMarkov(max_length=3)),
-        "max-margin": partial(learn, few, objective="max-margin", optimiser="bcfw"),
-        "blocks": partial(learn, blocks, optimiser="lbfgs"),
-        "visits of blocks": partial(learn, blocks, optimiser="adagrad"),
+        "max-margin": partial(learn, few, objective="max-margin", optimizer="bcfw"),
+        "blocks": partial(learn, blocks, optimizer="lbfgs"),
+        "visits of blocks": partial(learn, blocks, optimizer="adagrad"),
     }
-    for optimiser in OPTIMISERS:
-        made[f"train by {optimiser}"] = partial(learn, data, optimiser=optimiser)
+    for optimizer in OPTIMIZERS:
+        made[f"train by {optimizer}"] = partial(learn, data, optimizer=optimizer)
     return made
 
 

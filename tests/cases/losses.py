@@ -1,4 +1,4 @@
-"""Losses for the tests of optimisers: a small CRF, quadratics, and where their optima lie."""
+"""Losses for the tests of optimizers: a small CRF, quadratics, and where their optima lie."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
-from crfkit.optimise import Penalty, Step
+from crfkit.optimize import Penalty, Step
 from crfkit.structures import Chain
 from tests.cases.batches import random_batch
 

@@ -11,7 +11,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.structures import Chain, LocalChain, SemiMarkov
 from crfkit.structures.constraints import Forbid
 from tests.cases.batches import random_batch
@@ -99,11 +99,11 @@ def loss_of(structure: str, objective: str, gold: str, **options: Any) -> Linear
     return bound
 
 
-def penalty_of(objective: str, optimiser: str, loss: LinearLoss) -> Penalty:
-    """Return a penalty that an optimiser, by its name, takes for an objective."""
-    if not loss.minimises:
+def penalty_of(objective: str, optimizer: str, loss: LinearLoss) -> Penalty:
+    """Return a penalty that an optimizer, by its name, takes for an objective."""
+    if not loss.minimizes:
         return Penalty()
-    if optimiser in ("sgd-l1", "bcd"):
-        return Penalty(l1=0.1, l2=1.0 if optimiser == "bcd" else 0.0)
+    if optimizer in ("sgd-l1", "bcd"):
+        return Penalty(l1=0.1, l2=1.0 if optimizer == "bcd" else 0.0)
     made: Penalty = goal(objective).penalty(loss.layout)
     return made

@@ -44,7 +44,7 @@ def graph_model() -> GraphModel:
     form = GraphForm.parse(
         "columns word pos chunk\nkind pos\nkind chunk\nkind mood hidden 2\nfeatures word[-1..0]\n"
         "clique pos by features\nclique pos chunk cells=free\nclique chunk[-1] chunk cells=potts\n"
-        "clique mood pos\nclique pos pos equal word where capitalised by features of first\n"
+        "clique mood pos\nclique pos pos equal word where capitalized by features of first\n"
     )
     rows = [[("The", "DT", "B"), ("York", "NN", "I"), ("York", "NN", "I")], [("a", "DT", "B")]]
     data = training_graphs(form, Columns.from_rows(rows, names=["word", "pos", "chunk"]))

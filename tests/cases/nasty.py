@@ -12,7 +12,7 @@ NASTY = {
     "style": "[red]x[/red]",
     "link": "[link=file:///etc/passwd]x[/link]",
     "emoji code": ":smile:",
-    "colours": "\x1b[31mx",
+    "colors": "\x1b[31mx",
     "clear screen": "\x1b[2J\x1b[H",
     "link of terminals": "\x1b]8;;http://example.org\x1b\\x\x1b]8;;\x1b\\",
     "clipboard": "\x1b]52;c;AAAA\x07",

@@ -1,4 +1,4 @@
-"""Optima by SciPy, and runs of optimisers to their end."""
+"""Optima by SciPy, and runs of optimizers to their end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from crfkit.linear.loss import LinearLoss
-from crfkit.optimise.problem import Penalty, Step
+from crfkit.optimize.problem import Penalty, Step
 
 
 def optimum(problem: LinearLoss, penalty: Penalty) -> float:

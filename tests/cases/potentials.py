@@ -1,7 +1,7 @@
 """Random problems for every structure: seeded ones for the matrix, Hypothesis strategies for the rest.
 
 A builder takes a generator and returns the potentials of a batch. Those of ENUMERABLE are small
-enough to list every labelling of each sequence; those of SWEPT have more labels and positions and
+enough to list every labeling of each sequence; those of SWEPT have more labels and positions and
 are compared with `crfkit.inference.reference.textbook`.
 """
 
@@ -89,7 +89,7 @@ def chain(
 
 
 def local(rng: Generator, L: int, lengths: Sequence[int], *, per_position: bool = False) -> ChainPotentials:
-    """Build a chain whose steps are normalised each by itself."""
+    """Build a chain whose steps are normalized each by itself."""
     seq_ptr = pointers(lengths)
     P = int(seq_ptr[-1])
     given = {"node": scores(rng, (P, L)), "start": scores(rng, (L,))}
@@ -163,9 +163,9 @@ def reversed_path(T: int) -> list[int]:
     return [*range(1, T), -1] if T else []
 
 
-def star(leaves: int, *, centre: int = 0) -> list[int]:
-    """Build a star whose centre is variable number `centre`."""
-    return [-1 if v == centre else centre for v in range(leaves + 1)]
+def star(leaves: int, *, center: int = 0) -> list[int]:
+    """Build a star whose center is variable number `center`."""
+    return [-1 if v == center else center for v in range(leaves + 1)]
 
 
 def random_tree(rng: Generator, size: int, *, roots: int = 1) -> list[int]:
@@ -179,7 +179,7 @@ def random_tree(rng: Generator, size: int, *, roots: int = 1) -> list[int]:
 
 
 def possible(potentials: Potentials, rng: Generator) -> Potentials:
-    """Lift the ban from one random labelling of every sequence, so that a labelling exists."""
+    """Lift the ban from one random labeling of every sequence, so that a labeling exists."""
 
     def allow(array: Any, index: Any) -> None:
         if array is not None and array[index] == NEVER:
@@ -324,7 +324,7 @@ def _trees() -> list[Case]:
         case("path", lambda rng: tree(rng, [path(5), [], path(1)], widths=(2, 3))),
         case("reversed path", lambda rng: tree(rng, [reversed_path(5)], widths=(1, 2, 3))),
         case("star", lambda rng: tree(rng, [star(6)], widths=(2,))),
-        case("star around the last", lambda rng: tree(rng, [star(4, centre=4)], widths=(2, 3))),
+        case("star around the last", lambda rng: tree(rng, [star(4, center=4)], widths=(2, 3))),
         case("random", lambda rng: tree(rng, [random_tree(rng, n) for n in (6, 0, 5, 2)])),
         case("forest", lambda rng: tree(rng, [random_tree(rng, n, roots=3) for n in (6, 5)])),
         case("lonely roots", lambda rng: tree(rng, [[-1, -1, -1], [-1]])),

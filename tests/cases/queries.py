@@ -41,7 +41,7 @@ def flat(answer: Any) -> list[Any]:
     if isinstance(answer, inference.Marginals):
         names = ("log_partition", "node", "edge", "start", "stop", "segment")
         return [part for name in names for part in flat(getattr(answer, name))]
-    if isinstance(answer, inference.Labelling):
+    if isinstance(answer, inference.Labeling):
         return [answer.labels, answer.score, *flat(answer.begin)]
     if isinstance(answer, list | tuple):
         return [part for item in answer for part in flat(item)]

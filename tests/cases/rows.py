@@ -125,14 +125,14 @@ def added(row: list[tuple[str, float]]) -> list[tuple[str, float]]:
     return list(sums.items())
 
 
-def mallet(text: bytes, labelled: bool = True) -> Sequences:
+def mallet(text: bytes, labeled: bool = True) -> Sequences:
     """Read SimpleTagger's text."""
     made: Sequences = []
     rows: list[Row] = []
     for _, line in [*lines(text), (0, "")]:
         if line.strip(" \t\v\f\r"):
             fields: list[str] = line.rstrip(" ").split(" ")
-            label = fields.pop() if labelled else None
+            label = fields.pop() if labeled else None
             rows.append((label, [(name, 1.0) for name in dict.fromkeys(fields)]))
         elif rows:
             made.append((1.0, rows))

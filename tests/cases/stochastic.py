@@ -1,4 +1,4 @@
-"""A small labelled batch for the optimisers that visit sequence by sequence."""
+"""A small labeled batch for the optimizers that visit sequence by sequence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.structures import Chain
 from tests.cases.batches import random_batch
 
@@ -43,7 +43,7 @@ def layout_of(data: Batch, *, observed: bool = False) -> Layout:
     return Layout.all_pairs(data, L, attributes=A, start=True, stop=True)
 
 
-def relabelled(labels: int, rng: np.random.Generator, *, observed: bool) -> tuple[Batch, Layout]:
+def relabeled(labels: int, rng: np.random.Generator, *, observed: bool) -> tuple[Batch, Layout]:
     """A part of the batch with as many labels as asked for, drawn by chance, and a layout for it."""
     label = rng.integers(0, labels, batch().positions).astype(np.int32)
     data = replace(batch(values=True), label=label).select(slice(20, 40))

@@ -29,7 +29,7 @@ def test_gradients(folder: Path, tmp_path: Path, options: list[str]) -> None:
     read = ["train", folder / "train.txt", *options, "--dev", folder / "test.txt"]
     whole = json.loads(run(*read, "-o", tmp_path / "whole.crf").stdout)
     told = json.loads(run(*read, "-o", tmp_path / "parts.crf", "--block-positions", 50).stdout)
-    assert told["optimiser"] == "LBFGS"
+    assert told["optimizer"] == "LBFGS"
     assert told["weights"] == whole["weights"]
     assert told["loss"] == pytest.approx(whole["loss"], rel=1e-6)
     assert any("blocks on disk" in note for note in told["notes"])

@@ -1,4 +1,4 @@
-"""Constraints on whole labellings at the command line."""
+"""Constraints on whole labelings at the command line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_tag_keeps_constraints(folder: Path, options: list[str]) -> None:
 
 def test_sequences_that_cannot_keep_them(folder: Path) -> None:
     done = run("tag", folder / "m.crf", "--at-least", "O=3", text=LINES, status=2)
-    assert "sequence 1 has no labelling that keeps AtLeast(label='O', k=3)" in " ".join(done.stderr.split())
+    assert "sequence 1 has no labeling that keeps AtLeast(label='O', k=3)" in " ".join(done.stderr.split())
     done = run("tag", folder / "m.crf", "--at-least", "O=3", "--infeasible", "free", "-q", text=LINES)
     assert "its free ones stay: 1 sequence" in done.stderr
     assert tags(done.stdout)[1] == ["B-NP", "I-NP"]
@@ -76,8 +76,8 @@ def test_eval_compares_with_the_free_labels(folder: Path) -> None:
         (["--once", "NP,"], "--once is 'NP,', expected labels between commas"),
         (["--once", "VP"], "'VP' matches no segment type"),
         (["--infeasible", "no"], "--infeasible is 'no', expected one of raise, free"),
-        (["--once", "all", "--kbest", "2"], "--kbest does not know constraints on whole labellings"),
-        (["--once", "all", "--marginals"], "--marginals does not know constraints on whole labellings"),
+        (["--once", "all", "--kbest", "2"], "--kbest does not know constraints on whole labelings"),
+        (["--once", "all", "--marginals"], "--marginals does not know constraints on whole labelings"),
     ],
 )
 def test_what_is_refused(folder: Path, options: list[str], message: str) -> None:

@@ -21,7 +21,7 @@ clique   chunk by features
 clique   pos[-1] pos
 clique   chunk[-1] chunk
 clique   pos chunk
-clique   chunk chunk equal word where capitalised nearest 1 by features
+clique   chunk chunk equal word where capitalized nearest 1 by features
 """
 
 

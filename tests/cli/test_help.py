@@ -72,7 +72,7 @@ def test_wrong_usage_is_one_sentence() -> None:
         assert re.fullmatch(r"crfkit: .*; see crfkit( tag)? --help\n", told)
 
 
-def test_optimisers_that_learn_from_mistakes_need_no_objective(tmp_path: Path) -> None:
+def test_optimizers_that_learn_from_mistakes_need_no_objective(tmp_path: Path) -> None:
     data = tmp_path / "train.txt"
     data.write_text("the D\ndog N\n\n" * 3)
     for name in ("perceptron", "pa", "arow"):

@@ -91,7 +91,7 @@ def test_a_model_without_variables(tmp_path: Path) -> None:
 
 def test_options_of_methods(model: Path) -> None:
     told = run("infer", model, "--method", "enumeration", "--option", "most=3", status=2).stderr
-    assert "m.uai: graph 0 has 48 labellings, more than the 3" in told
+    assert "m.uai: graph 0 has 48 labelings, more than the 3" in told
     assert "(here: --method, --budget, --option)" in told
     run("infer", model, "--method", "enumeration", "--option", "most=48")
 
@@ -132,7 +132,7 @@ def test_wrong_and_impossible_evidence(tmp_path: Path) -> None:
     assert json.loads(run("infer", model, "--evid", evidence, "--json").stdout)["ln_z"] is None
     for query in ("MAR", "MPE"):
         told = run("infer", model, "--evid", evidence, "--query", query, status=2).stderr
-        assert f"m.uai: every labelling has probability 0 given {evidence}" in told
+        assert f"m.uai: every labeling has probability 0 given {evidence}" in told
 
 
 def test_what_is_not_exact_has_bounds(model: Path) -> None:
@@ -167,5 +167,5 @@ def test_real_models(name: str) -> None:
         else:
             assert expected.labels is not None
             scores = load_graph(path)
-            best = scores.labelling_score(np.stack([found.labels, expected.labels]))[:, 0]
+            best = scores.labeling_score(np.stack([found.labels, expected.labels]))[:, 0]
             assert best[0] == pytest.approx(best[1], abs=1e-7)

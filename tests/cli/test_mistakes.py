@@ -66,7 +66,7 @@ __all__ = ["folder"]
         (["eval", "{f}/m.crf", "{f}/m.crf"], "binary file, such as a model"),
         (["eval", "{f}/m.crf", "{f}/test.txt", "--label", "7"], "no column 7; .* with --label"),
         (["features", "{f}/empty", "-r", "0[0]"], "holds no sequence; give data"),
-        (["eval", "{f}/m.crf", "{f}/empty"], "holds no sequence; give labelled data"),
+        (["eval", "{f}/m.crf", "{f}/empty"], "holds no sequence; give labeled data"),
         (
             ["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"],
             "no recipe that makes attributes",
@@ -119,7 +119,7 @@ def test_wrong_usage() -> None:
 def test_plain_command_lines_are_read_alike() -> None:
     tag, train = command_named("tag"), command_named("train")
     assert arguments_of(tag, ["m", "-k", "3", "--given"]) == {"model": "m", "kbest": 3, "given": True}
-    made = arguments_of(train, ["a", "b", "--output", "m", "--l2", "0.5", "--optimiser", "sgd"])
+    made = arguments_of(train, ["a", "b", "--output", "m", "--l2", "0.5", "--optimizer", "sgd"])
     assert made == {"data": ["a", "b"], "output": "m", "l2": 0.5, "optimizer": "sgd"}
     for given in (["m", "-k", "0"], ["m", "-k"], ["--help"], [], ["m", "d", "e"], ["m", "--kbest=2"]):
         assert arguments_of(tag, given) is None
@@ -129,7 +129,7 @@ def test_plain_command_lines_are_read_alike() -> None:
 #: What `crfkit tag` has no use for with columns and a model of its own.
 NOT_FOR_TAGGING = {
     *("rich", "pydantic", "scipy", "sklearn", "safetensors", "pandas", "pyarrow", "matplotlib"),
-    *("crfkit.optimise", "crfkit.objectives", "crfkit.training.train", "crfkit.estimators", "crfkit.metrics"),
+    *("crfkit.optimize", "crfkit.objectives", "crfkit.training.train", "crfkit.estimators", "crfkit.metrics"),
     *(
         "crfkit.models.files.crfsuite",
         "crfkit.models.files.crfpp",

@@ -55,7 +55,7 @@ def test_template_decides_about_transitions(folder: Path, tmp_path: Path) -> Non
     assert not len(Model.load(tmp_path / "m").layout.transition_cell)
     assert len(Model.load(folder / "t.crf").layout.transition_cell) == 9
     assert about(folder / "t.crf").notes == "hi"
-    assert about(folder / "t.crf").licence == "CC0-1.0"
+    assert about(folder / "t.crf").license == "CC0-1.0"
 
 
 def test_train_from_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_training_that_took_no_finite_number_of_passes_is_refused(tmp_path: Path
 def _with_training(maker: str, **claims: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return arrays and description of a model file that says other things of its training."""
     graph = graph_model() if maker == "graph" else None
-    pieces = [native_model().to_bytes()] if graph is None else graph_pieces(graph, notes=None, licence=None)
+    pieces = [native_model().to_bytes()] if graph is None else graph_pieces(graph, notes=None, license=None)
     arrays, described = unpack(b"".join(pieces), "m")
     return arrays, {**described, "training": {**described["training"], **claims}}
 
@@ -279,7 +279,7 @@ def test_show(folder: Path) -> None:
         "transitions",
         "certificate",
         "notes        hi",
-        "licence      CC0-1.0",
+        "license      CC0-1.0",
     ):
         assert part in text
     made = json.loads(run("show", folder / "t.crf", "--json", "--label", "O").stdout)
@@ -302,7 +302,7 @@ def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
 def test_train_from_mistakes(folder: Path, tmp_path: Path) -> None:
     given = ("train", folder / "train.txt", "-o", tmp_path / "p.crf", "--objective", "perceptron", "-q")
     made = json.loads(run(*given, "--max-iter", 5, "--json").output)
-    assert made["optimiser"] == "AveragedPerceptron"
+    assert made["optimizer"] == "AveragedPerceptron"
     assert "FB1: 100.00" in run("eval", tmp_path / "p.crf", folder / "test.txt").output
     assert "--l2 is for objectives with an L2 penalty" in run(*given, "--l2", 0.5, status=2).output
     assert "objectives are: likelihood, max-margin, perceptron" in run(*given[:5], "hinge", status=2).output
@@ -312,7 +312,7 @@ def test_convert_keeps_and_changes_what_a_model_says(folder: Path, tmp_path: Pat
     run("convert", folder / "t.crf", tmp_path / "kept.crf", "-q")
     run("convert", folder / "t.crf", tmp_path / "changed.crf", "-q", "--license", "MIT", "--notes", "small")
     said = [about(tmp_path / name) for name in ("kept.crf", "changed.crf")]
-    assert [(one.notes, one.licence) for one in said] == [("hi", "CC0-1.0"), ("small", "MIT")]
+    assert [(one.notes, one.license) for one in said] == [("hi", "CC0-1.0"), ("small", "MIT")]
 
 
 def test_hidden_states_are_tagged_as_labels(tmp_path: Path) -> None:

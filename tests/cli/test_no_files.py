@@ -26,7 +26,7 @@ PLACES = [
         "train DATA -o OUT -t PLACE",
         "train DATA -o OUT -d PLACE",
     ),
-    *("train DATA -o OUT --init PLACE", "train DATA -o OUT --unlabelled PLACE --objective entropy"),
+    *("train DATA -o OUT --init PLACE", "train DATA -o OUT --unlabeled PLACE --objective entropy"),
     *("train DATA -o OUT --dictionary c=PLACE", "train DATA -o OUT --structure graph --graph PLACE"),
     *("train PLACE -o OUT --block-positions 9", "train DATA -o OUT --checkpoint PLACE/"),
     *("forecast PLACE", "forecast DATA -t PLACE", "forecast DATA --dictionary c=PLACE"),

@@ -10,7 +10,7 @@ import crfkit
 from crfkit import Chain, Stop, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
-from crfkit.inference import NoLabellingError
+from crfkit.inference import NoLabelingError
 from crfkit.structures.constraints import SegmentLength
 from tests.cases.cli import run
 
@@ -29,18 +29,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("how", [(), ("--marginals",), ("--kbest", 2), ("--json",)])
 @pytest.mark.parametrize("at_a_time", [4, 10, 1000])
-def test_no_labelling(
+def test_no_labeling(
     folder: Path, how: tuple[object, ...], at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crfkit.models.scoring._CELLS", at_a_time)
     done = run("tag", folder / "m.crf", folder / "text", "--columns", "w", *how, status=2)
-    assert "sequence 4 has no labelling above -inf: relax the constraints" in done.output
+    assert "sequence 4 has no labeling above -inf: relax the constraints" in done.output
 
 
 def test_the_error_is_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crfkit.models.scoring._CELLS", 6)
     model = crfkit.load(folder / "m.crf")
     text = Columns.from_rows([[("a",), ("b",)]] * 3 + [[("a",)], [("b",)]], names=["w"])
-    with pytest.raises(NoLabellingError) as raised:
+    with pytest.raises(NoLabelingError) as raised:
         model.predict(text)
     assert raised.value.sequence == 3

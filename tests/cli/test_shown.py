@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [text for text in NASTY.values() if not set(text) & set(" \t\n\x00\x85\u2029")]
     (made / "columns.txt").write_text("".join(f"{text}\tX\t{text}\n\n" for text in texts), newline="\n")
     (made / "template").write_text("U00:%x[0,0]\nB01:%x[0,0]\n")
-    options = ["-q", "--max-iter", "3", "--threads", "1", "--notes", NOTES, "--licence", "\x1b[/]"]
+    options = ["-q", "--max-iter", "3", "--threads", "1", "--notes", NOTES, "--license", "\x1b[/]"]
     run("train", made / "items.jsonl", "-o", made / "items.crf", *options)
     run("train", made / "columns.txt", "-o", made / "columns.crf", *options)
     return made
@@ -159,7 +159,7 @@ def test_letters_that_an_encoding_lacks_are_spelled_out(encoding: str) -> None:
     assert json.loads(kept.getvalue().decode(encoding)) == "é→\U0001f469"
 
 
-def test_rich_keeps_its_colours_below_safe_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rich_keeps_its_colors_below_safe_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     below: Any = io.StringIO()
     monkeypatch.setattr(sys, "stdout", Safe(below))
     Console(force_terminal=True, color_system="standard").print("[red]x[/red]")

@@ -13,7 +13,7 @@ import crfkit.compat.pycrfsuite as pycrfsuite
 from crfkit.compat.pycrfsuite._logparser import LabelScore, TrainLogParser
 from crfkit.compat.pycrfsuite._methods import METHODS
 from crfkit.compat.pycrfsuite._params import ALGORITHMS as PARAMETERS
-from crfkit.optimise.sequential.sequences import Sequences
+from crfkit.optimize.sequential.sequences import Sequences
 
 X = [[["a"], ["b"]], [["a"], ["a"], ["b"]]] * 3
 Y = [["A", "B"], ["A", "A", "B"]] * 3

@@ -217,7 +217,7 @@ def test_mallet_refuses_what_it_cannot_hold(item: tuple[str | None, dict[str, fl
         written(dataset([item]), "mallet")
 
 
-def test_mallet_refuses_weights_and_half_labelled_data() -> None:
+def test_mallet_refuses_weights_and_half_labeled_data() -> None:
     with pytest.raises(ValueError, match="weights"):
         written(dataset([("B", {"a": 1.0})], weight=2.0), "mallet")
     with pytest.raises(ValueError, match="some positions have no label"):

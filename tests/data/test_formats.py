@@ -70,7 +70,7 @@ def test_paths_folders_and_missing_files(tmp_path: Path) -> None:
         data.read(7, "columns")  # type: ignore[arg-type]
 
 
-def test_gzip_is_recognised_by_content(tmp_path: Path) -> None:
+def test_gzip_is_recognized_by_content(tmp_path: Path) -> None:
     text = b"a b\n\nc d\n" * 1000
     half = len(text) // 2
     for packed in (

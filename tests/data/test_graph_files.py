@@ -249,7 +249,7 @@ def test_wrong_answers(text: bytes, message: str) -> None:
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="no shared data")
-def test_the_best_labellings_of_real_models_have_their_scores() -> None:
+def test_the_best_labelings_of_real_models_have_their_scores() -> None:
     lines = (DATA / "index.tsv").read_text().splitlines()
     names = lines[0].split("\t")
     for line in lines[1:]:
@@ -259,7 +259,7 @@ def test_the_best_labellings_of_real_models_have_their_scores() -> None:
         assert (scores.batch.variables, scores.batch.factors) == (int(row["n_vars"]), int(row["n_factors"]))
         labels = read_result(f"{path}.MPE").labels
         assert labels is not None
-        assert scores.labelling_score(labels)[0] == pytest.approx(float(row["MPE_ln"]), abs=1e-5)
+        assert scores.labeling_score(labels)[0] == pytest.approx(float(row["MPE_ln"]), abs=1e-5)
 
 
 def test_formats_are_told_by_content() -> None:

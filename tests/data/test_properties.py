@@ -52,13 +52,13 @@ def datasets(
     text: st.SearchStrategy[str],
     values: st.SearchStrategy[float] = VALUES,
     weights: bool = True,
-    unlabelled: bool = False,
+    unlabeled: bool = False,
     empty: bool = False,
 ) -> Dataset:
     lengths = draw(st.lists(st.integers(0 if empty else 1, 3), min_size=1, max_size=3))
     P = sum(lengths)
     items = [draw(st.dictionaries(text, values, max_size=4)) for _ in range(P)]
-    label = st.one_of(text, st.none()) if unlabelled else text
+    label = st.one_of(text, st.none()) if unlabeled else text
     labels = draw(st.lists(label, min_size=P, max_size=P))
     label_names, names = Alphabet(), Alphabet()
     batch = Batch(
@@ -151,12 +151,12 @@ def test_plain_columns_are_never_refused(
 
 
 @pytest.mark.parametrize("format", ["crfsuite", "jsonl", "mallet"])
-@given(made=datasets(TEXT, unlabelled=True, empty=True))
+@given(made=datasets(TEXT, unlabeled=True, empty=True))
 def test_any_attributes_come_back_or_are_refused(format: str, made: Dataset) -> None:
     label = made.batch.label
-    unlabelled = format == "mallet" and label is not None and bool((label < 0).all())
+    unlabeled = format == "mallet" and label is not None and bool((label < 0).all())
     try:
-        assert back(made, format, {}, {"label": False} if unlabelled else {}) == spelt(made)
+        assert back(made, format, {}, {"label": False} if unlabeled else {}) == spelt(made)
     except RefusedError:
         assert format != "jsonl"
 

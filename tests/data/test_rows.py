@@ -67,10 +67,10 @@ def test_crfsuite_text(text: bytes, chunk: int, threads: int) -> None:
     check(text, "crfsuite", chunk, threads, rows.answer(lambda: rows.crfsuite(text)))
 
 
-@given(text=texts(MALLET, [" \t", "O", "a  a O "]), chunk=CHUNKS, threads=THREADS, labelled=st.booleans())
-def test_mallet_text(text: bytes, chunk: int, threads: int, labelled: bool) -> None:
-    format = "mallet" if labelled else "mallet-without-labels"
-    check(text, format, chunk, threads, rows.answer(lambda: rows.mallet(text, labelled)))
+@given(text=texts(MALLET, [" \t", "O", "a  a O "]), chunk=CHUNKS, threads=THREADS, labeled=st.booleans())
+def test_mallet_text(text: bytes, chunk: int, threads: int, labeled: bool) -> None:
+    format = "mallet" if labeled else "mallet-without-labels"
+    check(text, format, chunk, threads, rows.answer(lambda: rows.mallet(text, labeled)))
 
 
 NAME = st.text(st.sampled_from(["a", "b", ":", "é", '"', "\\", "\n", "/", "\U0001f600", "\x7f"]), max_size=3)

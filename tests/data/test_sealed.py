@@ -82,8 +82,8 @@ def test_the_arrays_of_a_batch_cannot_be_written_to(made: Callable[[Batch], Batc
             getattr(batch, name)[0] = 1
 
 
-@pytest.mark.parametrize("optimiser", ["lbfgs", "sgd", "dual", "perceptron", "bcfw"])
-def test_a_listener_cannot_change_the_data_of_a_training(optimiser: str) -> None:
+@pytest.mark.parametrize("optimizer", ["lbfgs", "sgd", "dual", "perceptron", "bcfw"])
+def test_a_listener_cannot_change_the_data_of_a_training(optimizer: str) -> None:
     def trained(change: bool) -> Any:
         given: Any = {name: array.copy() for name, array in ours.items()}
         batch = Batch(**given)
@@ -93,10 +93,10 @@ def test_a_listener_cannot_change_the_data_of_a_training(optimiser: str) -> None
                 given["label"][...] = 0
                 given["attr"][...] = 0
 
-        objective = "max-margin" if optimiser == "bcfw" else None
+        objective = "max-margin" if optimizer == "bcfw" else None
         options: Any = {"stop": crfkit.Stop(max_iterations=4), "threads": 1, "progress": False}
         return crfkit.train(
-            dataset(batch), optimiser=optimiser, objective=objective, listeners=[listen], **options
+            dataset(batch), optimizer=optimizer, objective=objective, listeners=[listen], **options
         ).w
 
     ours = arrays()

@@ -20,7 +20,7 @@ GRID = np.array(list(itertools.product(np.linspace(-7.0, 11.0, 91), repeat=2))) 
 
 
 def chains(N: int, seed: int) -> GraphBatch:
-    """Return binary chains of four with two weights: of a dense feature, and of equal neighbours."""
+    """Return binary chains of four with two weights: of a dense feature, and of equal neighbors."""
     rng = np.random.default_rng(seed)
     ptr = np.arange(N + 1) * 4
     graph = Graph({"a": 2}, look=Clique("a", cells=np.array([-1, 0])), near=Clique("a", "a", cells="potts"))
@@ -88,7 +88,7 @@ def test_predictions_average_over_the_posterior(few: tuple[GraphBatch, Floats, F
     assert (crf.predict(new)["a"] == found.argmax(axis=1)).all()
 
 
-def test_without_pairs_of_neighbours_nothing_is_correlated() -> None:
+def test_without_pairs_of_neighbors_nothing_is_correlated() -> None:
     graph = Graph({"a": 2, "b": 2}, one=["a"], other=["b"])
     batch = graph.batch(labels={"a": [0, 1, 1], "b": [1, 1, 0]})
     q = BayesianCRF(graph, features="all", threads=1).fit(batch).posterior_

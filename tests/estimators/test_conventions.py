@@ -28,7 +28,7 @@ from crfkit import Chain, ChainCRF, Features, Likelihood, Stop, metrics
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor, Recipe
-from crfkit.optimise import LBFGS
+from crfkit.optimize import LBFGS
 from crfkit.structures.constraints import Forbid
 from crfkit.training import Likely
 from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
@@ -51,7 +51,7 @@ class Items(BaseEstimator):
 
 
 def test_parameters_are_stored_as_they_are_and_cloned() -> None:
-    options = {"objective": Likelihood(l2=0.3), "optimiser": LBFGS(memory=3), "structure": Chain(order=2)}
+    options = {"objective": Likelihood(l2=0.3), "optimizer": LBFGS(memory=3), "structure": Chain(order=2)}
     made = ChainCRF(**options)  # type: ignore[arg-type]
     for name, value in options.items():
         assert getattr(made, name) is value
@@ -65,18 +65,18 @@ def test_parameters_are_stored_as_they_are_and_cloned() -> None:
 
 
 def test_nested_parameters_of_frozen_parts() -> None:
-    made = ChainCRF(optimiser=LBFGS(memory=6), features=Features(Likely()))
+    made = ChainCRF(optimizer=LBFGS(memory=6), features=Features(Likely()))
     params = made.get_params()
     assert params["objective__l2"] == 1.0
-    assert params["optimiser__memory"] == 6
+    assert params["optimizer__memory"] == 6
     assert params["features__which__epsilon"] == 0.01
     assert "objective__l2" not in made.get_params(deep=False)
     assert not any(
         name.startswith("template__") for name in ChainCRF(template=Recipe.parse("w[0]")).get_params()
     )
     before = made.objective
-    assert made.set_params(objective__l2=2.0, optimiser__memory=9, structure__order=0) is made
-    assert (made.objective, made.optimiser, made.structure) == (
+    assert made.set_params(objective__l2=2.0, optimizer__memory=9, structure__order=0) is made
+    assert (made.objective, made.optimizer, made.structure) == (
         Likelihood(l2=2.0),
         LBFGS(memory=9),
         Chain(order=0),
@@ -105,8 +105,8 @@ def test_parameters_that_do_not_exist() -> None:
         ChainCRF().set_params(l2=1.0)
     with pytest.raises(ValueError, match="Invalid parameter 'c2' of objective, a Likelihood"):
         ChainCRF().set_params(objective__c2=1.0)
-    with pytest.raises(ValueError, match="optimiser is 'auto', which has no parameters"):
-        ChainCRF().set_params(optimiser__memory=1)
+    with pytest.raises(ValueError, match="optimizer is 'auto', which has no parameters"):
+        ChainCRF().set_params(optimizer__memory=1)
     with pytest.raises(TypeError, match="l2"):
         ChainCRF(l2=1.0)  # type: ignore[arg-type]
 

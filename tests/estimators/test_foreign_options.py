@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import crfkit
-from crfkit import Chain, ChainCRF, optimise
+from crfkit import Chain, ChainCRF, optimize
 from crfkit.features import ItemExtractor
 from tests.cases.estimators import X, Y
 
@@ -19,19 +19,19 @@ ADVICE = [
     ({"rho1": 0.5, "rho2": 0.01}, "objective=Likelihood(l1=0.5, l2=0.01)"),
     ({"C": 4.0}, "objective=Likelihood(l2=0.25)"),
     ({"gaussian_variance": 10}, "objective=Likelihood(l2=0.1)"),
-    ({"algorithm": "lbfgs"}, "optimiser='lbfgs'"),
-    ({"algorithm": "l2sgd", "c2": 0.5}, "optimiser='sgd', objective=Likelihood(l2=1.0)"),
+    ({"algorithm": "lbfgs"}, "optimizer='lbfgs'"),
+    ({"algorithm": "l2sgd", "c2": 0.5}, "optimizer='sgd', objective=Likelihood(l2=1.0)"),
     ({"algorithm": "ap"}, "objective='perceptron'"),
-    ({"algorithm": "arow"}, "objective='perceptron', optimiser='arow'"),
-    ({"algorithm": "mira"}, "objective='perceptron', optimiser='mira-crfpp'"),
+    ({"algorithm": "arow"}, "objective='perceptron', optimizer='arow'"),
+    ({"algorithm": "mira"}, "objective='perceptron', optimizer='mira-crfpp'"),
     ({"all_possible_transitions": True}, "features=Features(transitions='all')"),
     ({"all_possible_states": True, "min_freq": 2}, "features=Features(which='all', min_count=2)"),
-    ({"num_memories": 3, "delta": 1e-3}, "optimiser=LBFGS(memory=3, delta=0.001)"),
-    ({"algorithm": "pa", "c": 0.5}, "objective='perceptron', optimiser=PassiveAggressive(c=0.5)"),
-    ({"variance": 2.0}, "objective='perceptron', optimiser=AROW(variance=2.0)"),
+    ({"num_memories": 3, "delta": 1e-3}, "optimizer=LBFGS(memory=3, delta=0.001)"),
+    ({"algorithm": "pa", "c": 0.5}, "objective='perceptron', optimizer=PassiveAggressive(c=0.5)"),
+    ({"variance": 2.0}, "objective='perceptron', optimizer=AROW(variance=2.0)"),
     ({"algorithm": "ap", "epsilon": 0.1}, "objective='perceptron'"),
     ({"max_iter": 5, "order": 0}, "stop=Stop(max_iterations=5), structure=Chain(order=0)"),
-    ({"calibration_eta": 0.2}, "optimiser=SGD(calibration_eta=0.2)"),
+    ({"calibration_eta": 0.2}, "optimizer=SGD(calibration_eta=0.2)"),
 ]
 
 
@@ -41,7 +41,7 @@ def test_options_of_other_tools_are_translated(options: dict[str, Any], instead:
         with pytest.raises(TypeError) as caught:
             call()
         assert f"write {instead}" in str(caught.value)
-    names = {name: getattr(room, name) for room in (optimise, crfkit) for name in room.__all__}
+    names = {name: getattr(room, name) for room in (optimize, crfkit) for name in room.__all__}
     made = eval(f"ChainCRF({instead})", {"ChainCRF": ChainCRF, **names})  # what is advised exists
     made.set_params(stop__max_iterations=2, threads=1).fit(X, Y)
 

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from crfkit import Clique, Graph, GraphCRF, Likelihood, Stop, inference, scopes
 from crfkit.methods import Auto, BeliefPropagation, Elimination
 from crfkit.objectives import MaxMargin
-from crfkit.optimise import LBFGS
+from crfkit.optimize import LBFGS
 from crfkit.structures import GraphBatch
 from crfkit.training.events import History, Progress
 from tests.cases.graph_data import graphs, grid
@@ -146,7 +146,7 @@ def test_labels_by_name() -> None:
 
 def test_weights_of_graphs_count_as_copies() -> None:
     data = graphs(0)
-    options: dict[str, Any] = {"features": "all", "optimiser": LBFGS(tolerance=1e-9)}
+    options: dict[str, Any] = {"features": "all", "optimizer": LBFGS(tolerance=1e-9)}
     weighted = GraphCRF(data.graph, **options).fit(data, sample_weight=[2.0, 0.0, 1.0])
     assert weighted.model_.training is not None
     alone = GraphCRF(data.graph, **options).fit(data.select([0, 2]), sample_weight=[2.0, 1.0])
@@ -291,7 +291,7 @@ def test_errors_before_work() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"seed": "a"}, "seed is 'a', of type str"),
         ({"threads": 1.5}, "threads is 1.5, expected a whole number"),
-        ({"optimiser": 3}, "optimiser is 3, expected a name"),
+        ({"optimizer": 3}, "optimizer is 3, expected a name"),
     ]
     for options, message in wrong:
         with pytest.raises(TypeError, match=message):

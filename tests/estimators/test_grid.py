@@ -24,7 +24,7 @@ def squares(seed: int, n: int = 4, scale: float = 0.7) -> tuple[list[NDArray[Any
     return X, y
 
 
-def test_neighbours_help_and_answers_have_the_shapes_of_images() -> None:
+def test_neighbors_help_and_answers_have_the_shapes_of_images() -> None:
     X, y = squares(0)
     crf = GridCRF(cells="potts").fit(X, y)
     alone = np.mean([np.mean((x[:, :, 0] > 0.5) == (label == 7)) for x, label in zip(X, y, strict=True)])
@@ -48,7 +48,7 @@ def test_marginals_are_those_of_enumeration() -> None:
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
-def test_contrast_scales_neighbours() -> None:
+def test_contrast_scales_neighbors() -> None:
     X = [np.array([[[0.0, 5.0], [1.0, -5.0], [1.0, 0.0]]])]
     y = [np.array([[0, 1, 1]])]
     crf = GridCRF(contrast="exp", channels=[0], stop=FEW).fit(X, y)

@@ -17,7 +17,7 @@ import crfkit
 from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Model, Stop, Tagger, inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.models.states import States, state_names
@@ -33,7 +33,7 @@ def small() -> tuple[Any, States]:
     """A loss over six states, with a plain label, a set and nothing among the gold."""
     data = ItemExtractor()([[["x", "y"], ["y"], ["z"], ["x"]], [["z"]], [["y"], ["x", "z"], ["x"]]])
     states = States(state_names(LABELS, NUMBERS), None)
-    made = states.sets(labelled(data, SETS, Alphabet(LABELS)))
+    made = states.sets(labeled(data, SETS, Alphabet(LABELS)))
     chain = Chain(states.labels)
     layout = Layout.all_pairs(made.batch, chain, start=True, stop=True)
     return Likelihood().bind(layout, chain, made.batch, threads=1), states
@@ -61,8 +61,8 @@ def test_likelihood_is_the_sum_over_states() -> None:
 
 
 def test_one_state_for_each_label_is_a_chain() -> None:
-    hidden = HiddenChainCRF(states=1, optimiser=NEAR, threads=1).fit(X, Y)
-    plain = ChainCRF(optimiser=NEAR, threads=1).fit(X, Y)
+    hidden = HiddenChainCRF(states=1, optimizer=NEAR, threads=1).fit(X, Y)
+    plain = ChainCRF(optimizer=NEAR, threads=1).fit(X, Y)
     np.testing.assert_allclose(hidden.model_.w, plain.model_.w, atol=1e-6)
     assert hidden.model_.training is not None
     assert plain.model_.training is not None

@@ -46,10 +46,10 @@ def test_probabilities_are_sums_over_states() -> None:
     assert made.predict_proba([]).shape == (0, 2)
 
 
-@pytest.mark.parametrize("optimiser", ["auto", "em"])
-def test_the_order_of_symbols_that_counts_do_not_show(optimiser: str) -> None:
+@pytest.mark.parametrize("optimizer", ["auto", "em"])
+def test_the_order_of_symbols_that_counts_do_not_show(optimizer: str) -> None:
     (x, y), (x_test, y_test) = ordered(80), ordered(80, seed=1)
-    made = crf(optimiser=optimiser).fit(x, y)
+    made = crf(optimizer=optimizer).fit(x, y)
     assert made.score(x_test, y_test) > 0.95
     counts = [np.array([[sum(s == [c] for s in one) for c in "abc"] for one in part]) for part in (x, x_test)]
     plain = LogisticRegression().fit(counts[0], y)

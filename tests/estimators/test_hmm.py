@@ -29,7 +29,7 @@ def symbols(hmm: HMM, words: list[str]) -> list[int]:
 
 
 def joint(hmm: HMM, words: list[str]) -> dict[tuple[int, ...], float]:
-    """log p(x, y) of every labelling, from the tables."""
+    """log p(x, y) of every labeling, from the tables."""
     x, found = symbols(hmm, words), {}
     for y in product(range(len(hmm.classes_)), repeat=len(x)):
         p = np.log(hmm.start_[y[0]]) + np.log(hmm.end_[y[-1]])
@@ -99,8 +99,8 @@ def test_the_joint_distribution_sums_to_one() -> None:
     np.testing.assert_allclose(by_length, ended)
 
 
-def test_an_iteration_is_the_expected_counts_of_all_labellings() -> None:
-    """The step of EM against sums over every labelling that the sets allow."""
+def test_an_iteration_is_the_expected_counts_of_all_labelings() -> None:
+    """The step of EM against sums over every labeling that the sets allow."""
     weight = [1.0, 2.0, 0.5, 1.0]
     options: dict[str, Any] = {"smoothing": EVEN, "labels": ["D", "N", "V"], "tolerance": 0.0}
     with pytest.warns(ConvergenceWarning, match="not converged in 2"):
@@ -157,7 +157,7 @@ def test_states_are_found_without_labels() -> None:
     )
 
 
-def test_labelled_sequences_name_the_states() -> None:
+def test_labeled_sequences_name_the_states() -> None:
     some: list[Any] = [y if n < 4 else None for n, y in enumerate(Y)]
     hmm = HMM().fit(W, some)
     assert hmm.score(W_TEST, Y_TEST) == 1.0

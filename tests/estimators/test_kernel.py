@@ -18,7 +18,7 @@ from crfkit import ChainCRF, KernelChainCRF, Likelihood, Stop
 from crfkit.estimators.similarity import Factor
 from crfkit.models.store import ModelFileError
 from crfkit.objectives import MaxMargin
-from crfkit.optimise import ExponentiatedMargin
+from crfkit.optimize import ExponentiatedMargin
 from tests.cases.estimators import X_TEST, Y_TEST, Y
 from tests.cases.estimators import X as ITEMS
 
@@ -44,14 +44,14 @@ def test_a_kernel_learns_what_weights_cannot() -> None:
     assert curved.n_iter_ > 0
 
 
-@pytest.mark.parametrize("optimiser", ["one-slack", "smo", "exponentiated-margin", "bcfw"])
-def test_the_linear_kernel_has_the_optimum_of_weights(optimiser: str) -> None:
+@pytest.mark.parametrize("optimizer", ["one-slack", "smo", "exponentiated-margin", "bcfw"])
+def test_the_linear_kernel_has_the_optimum_of_weights(optimizer: str) -> None:
     rng = np.random.default_rng(2)
     X = [rng.normal(size=(4, 3)) for _ in range(8)]
     y = [["a" if row[0] + 0.5 * rng.normal() > 0 else "b" for row in x] for x in X]
     margin = MaxMargin(l2=0.5)
-    by_kernel = KernelChainCRF("linear", objective=margin, optimiser=optimiser).fit(X, y)
-    by_weights = ChainCRF(objective=margin, optimiser="one-slack", stop=Stop(tolerance=1e-4)).fit(X, y)
+    by_kernel = KernelChainCRF("linear", objective=margin, optimizer=optimizer).fit(X, y)
+    by_weights = ChainCRF(objective=margin, optimizer="one-slack", stop=Stop(tolerance=1e-4)).fit(X, y)
     assert by_kernel.support_.shape == (3, 3), "three columns are three independent positions"
     assert by_kernel.model_.training is not None
     assert by_weights.model_.training is not None
@@ -65,7 +65,7 @@ def test_the_linear_kernel_has_the_optimum_of_weights(optimiser: str) -> None:
 
 def test_likelihood_has_the_optimum_of_weights_and_probabilities() -> None:
     X, y = X_XOR[:8], Y_XOR[:8]
-    options: dict[str, Any] = {"objective": Likelihood(l2=0.5), "optimiser": "lbfgs"}
+    options: dict[str, Any] = {"objective": Likelihood(l2=0.5), "optimizer": "lbfgs"}
     by_kernel = KernelChainCRF("linear", stop=Stop(tolerance=1e-8), **options).fit(X, y)
     by_weights = ChainCRF(stop=Stop(tolerance=1e-8), **options).fit(X, y)
     for ours, theirs in zip(
@@ -119,7 +119,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_conventions_of_scikit_learn() -> None:
-    crf = KernelChainCRF("rbf", gamma=0.3, optimiser=ExponentiatedMargin(gap=0.01))
+    crf = KernelChainCRF("rbf", gamma=0.3, optimizer=ExponentiatedMargin(gap=0.01))
     copied = clone(crf)
     assert copied.get_params() == crf.get_params()
     assert crf.get_params()["objective__l2"] == 1.0

@@ -10,7 +10,7 @@ import pytest
 
 import crfkit
 from crfkit import Features, Likelihood, Stop
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.features import ItemExtractor
 from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, NEAR, X_TEST, Y_TEST, X, Y, crf
@@ -37,13 +37,13 @@ def test_sets_and_distributions_are_learned_from(change: Any) -> None:
 
 
 def test_sure_sets_and_distributions_are_plain_labels() -> None:
-    plain = crf(optimiser=NEAR, features="all").fit(X, Y)
+    plain = crf(optimizer=NEAR, features="all").fit(X, Y)
     for change in (lambda y: [y], lambda y: {y: 1.0}):
-        made = crf(optimiser=NEAR, features="all").fit(X, some(change, 3))
+        made = crf(optimizer=NEAR, features="all").fit(X, some(change, 3))
         np.testing.assert_allclose(made.model_.w, plain.model_.w, atol=1e-4)
 
 
-def test_the_loss_of_a_set_is_that_of_its_labellings() -> None:
+def test_the_loss_of_a_set_is_that_of_its_labelings() -> None:
     made = crf().fit(X, Y)
     sets: list[Any] = [["D", {"N", "V"}, None], [{"D", "unheard"}]]
     x = [X_TEST[0][:1] * 3, X_TEST[0][:1]]
@@ -71,10 +71,10 @@ def test_attributes_of_sets_have_weights_for_their_labels() -> None:
 
 def test_blocks_give_the_same_weights_to_sets(tmp_path: Any) -> None:
     plain = ItemExtractor()(X)
-    data = labelled(plain, some(lambda y: {y, "V"}), crfkit.data.alphabet.Alphabet())
-    whole = crfkit.train(data, optimiser="lbfgs", stop=Stop(max_iterations=3))
+    data = labeled(plain, some(lambda y: {y, "V"}), crfkit.data.alphabet.Alphabet())
+    whole = crfkit.train(data, optimizer="lbfgs", stop=Stop(max_iterations=3))
     blocks = BlockedData.write(tmp_path / "b", [data[:9], data[9:]])
-    parts = crfkit.train(blocks, optimiser="lbfgs", stop=Stop(max_iterations=3))
+    parts = crfkit.train(blocks, optimizer="lbfgs", stop=Stop(max_iterations=3))
     np.testing.assert_array_equal(whole.layout.node_label, parts.layout.node_label)
     np.testing.assert_allclose(whole.w, parts.w, atol=1e-9)
 

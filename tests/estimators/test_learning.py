@@ -29,7 +29,7 @@ def test_single_positions_are_logistic_regression(kind: str) -> None:
     }
     logistic = LogisticRegression(C=1 / 0.7, fit_intercept=False, tol=1e-10, max_iter=10_000)
     logistic.fit(rows, y, sample_weight=weight)
-    made = crf(objective=Likelihood(l2=0.7), optimiser=NEAR, features="all")
+    made = crf(objective=Likelihood(l2=0.7), optimizer=NEAR, features="all")
     made.fit(given[kind], [[label] for label in y.tolist()], sample_weight=weight)
     found = np.concatenate(made.predict_marginals(given[kind], as_array=True))
     order = [made.classes_.tolist().index(label) for label in logistic.classes_]
@@ -37,7 +37,7 @@ def test_single_positions_are_logistic_regression(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"optimiser": NEAR}, {"optimiser": NEAR, "structure": Chain(order=2)}]
+    "options", [{}, {"optimizer": NEAR}, {"optimizer": NEAR, "structure": Chain(order=2)}]
 )
 def test_sample_weight_is_repetition(options: dict[str, Any]) -> None:
     weight = [1 + n % 3 for n in range(len(X))]

@@ -77,15 +77,15 @@ def test_partial_fit_leaves_what_l1_made_sparse_and_what_it_kept() -> None:
     assert all(now[p] == w for p, w in before.items() if p.kind == "node")
 
 
-def test_partial_fit_without_data_by_other_optimisers() -> None:
+def test_partial_fit_without_data_by_other_optimizers() -> None:
     found = freed().partial_fit(X_TEST, Y_TEST).log_proba(X, Y)
     for name in ("lbfgs", "plbfgs", "cg", "newton"):
-        made = freed().set_params(optimiser=name).partial_fit(X_TEST, Y_TEST)
+        made = freed().set_params(optimizer=name).partial_fit(X_TEST, Y_TEST)
         np.testing.assert_allclose(made.log_proba(X, Y), found, atol=1e-2)
     with pytest.raises(ValueError, match="a chain of order 1, this one a chain of order 2"):
         fitted().set_params(structure__order=2).partial_fit(X, Y)
     with pytest.raises(ValueError, match="use LBFGS"):
-        freed(optimiser="sgd").partial_fit(X_TEST, Y_TEST)
+        freed(optimizer="sgd").partial_fit(X_TEST, Y_TEST)
     hashed = ItemExtractor(hashed=64)
     made = crf().fit(hashed(X, Y)).partial_fit(hashed(X_TEST, Y_TEST))
     assert made.score(hashed(X_TEST, Y_TEST)) == 1.0
@@ -103,8 +103,8 @@ def test_partial_fit_learns_on_from_mistakes_with_its_data() -> None:
     del made.data_
     with pytest.raises(ValueError, match="learning on would forget them; call fit with all data"):
         made.partial_fit(X, Y)
-    with pytest.raises(ValueError, match="LBFGS minimises"):
-        crf(objective="perceptron", optimiser="lbfgs").fit(X, Y)
+    with pytest.raises(ValueError, match="LBFGS minimizes"):
+        crf(objective="perceptron", optimizer="lbfgs").fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, An
     if options == {"dense": True}:
         given = [np.array([[float(len(w)), float("a" in w)] for w in s]) for s in W]
     kept = {k: v for k, v in options.items() if k != "dense"}
-    made = crf(optimiser=NEAR, **kept).fit(given[:12], Y[:12])
+    made = crf(optimizer=NEAR, **kept).fit(given[:12], Y[:12])
     del made.data_
     before = made.model_
     assert before.curvature is not None
@@ -148,10 +148,10 @@ def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, An
 @pytest.mark.parametrize("model", ["chain", "second order", "memm", "segments"])
 def test_with_its_data_it_ends_where_fit_on_both_does(model: str) -> None:
     made: Any = {
-        "chain": crf(optimiser=NEAR),
-        "second order": crf(optimiser=NEAR, structure=Chain(order=2)),
-        "memm": MEMM(optimiser=NEAR, threads=1),
-        "segments": SemiCRF(optimiser=NEAR, threads=1),
+        "chain": crf(optimizer=NEAR),
+        "second order": crf(optimizer=NEAR, structure=Chain(order=2)),
+        "memm": MEMM(optimizer=NEAR, threads=1),
+        "segments": SemiCRF(optimizer=NEAR, threads=1),
     }[model]
     weight = np.linspace(0.5, 2.0, 10)
     both = clone(made).fit(X[:14] + X_TEST, Y[:14] + Y_TEST, sample_weight=[1.0] * 14 + weight.tolist()[:8])

@@ -38,11 +38,11 @@ def test_conventions() -> None:
         MEMM(l3=1)
 
 
-def test_training_normalises_only_the_steps_of_the_gold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_normalizes_only_the_steps_of_the_gold(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(potentials: object) -> None:
         raise AssertionError("scores of all steps were made")
 
     with monkeypatch.context() as patched:
-        patched.setattr(local, "normalised_by_step", refuse)
+        patched.setattr(local, "normalized_by_step", refuse)
         model = MEMM().fit([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"], ["D", "N"]])
     assert model.predict([[["the"], ["dog"]]]) == [["D", "N"]]

@@ -14,7 +14,7 @@ from crfkit import ChainCRF, CodeCRF, HiddenChainCRF, Model
 from crfkit.errors import DataWarning
 from crfkit.features import ItemExtractor
 from crfkit.features.segments import phrase, segment_features
-from crfkit.inference.graphs import GraphLabelling
+from crfkit.inference.graphs import GraphLabeling
 from crfkit.models.files import write_model
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import ModelFileError
@@ -33,7 +33,7 @@ PARTS = {
 
 
 def same(one: Any, two: Any) -> bool:
-    if isinstance(one, GraphLabelling):
+    if isinstance(one, GraphLabeling):
         return same(dict(one.labels), dict(two.labels))
     if isinstance(one, dict):
         return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
@@ -137,7 +137,7 @@ def test_another_decoder_of_a_code_is_refused_or_not_from_then_on() -> None:
     assert crf.set_params(decoder="product").model_.to_bytes()
 
 
-def test_leaves_that_nobody_finds_are_not_labelled_without_a_word() -> None:
+def test_leaves_that_nobody_finds_are_not_labeled_without_a_word() -> None:
     model = CASES["BoostedCRF"].fitted().model_
     words = ItemExtractor()([[["the"], ["dog"]] * 120])
     with pytest.warns(DataWarning, match="of 238 .*knows none"):

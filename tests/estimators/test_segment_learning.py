@@ -90,7 +90,7 @@ def test_dev_set_stops_and_a_model_is_a_start() -> None:
     fitted = crf().fit(X, Y, X_dev=X[:2], y_dev=Y[:2])
     assert fitted.model_.training is not None
     assert fitted.model_.training.metric == "segment_f1"
-    begun = crf(init=fitted.model_, stop=Stop(max_iterations=0), optimiser="lbfgs").fit(X, Y)
+    begun = crf(init=fitted.model_, stop=Stop(max_iterations=0), optimizer="lbfgs").fit(X, Y)
     np.testing.assert_allclose(begun.model_.w, fitted.model_.w)
     with pytest.raises(ValueError, match="only one of X_dev and y_dev"):
         crf().fit(X, Y, X_dev=X)
@@ -107,7 +107,7 @@ def test_learning_goes_on_with_new_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("objective", "optimiser"),
+    ("objective", "optimizer"),
     [
         ("perceptron", "auto"),
         ("perceptron", "pa"),
@@ -117,10 +117,10 @@ def test_learning_goes_on_with_new_data() -> None:
         ("likelihood", "lbfgs"),
     ],
 )
-def test_objectives_and_optimisers_by_name(objective: Any, optimiser: str) -> None:
+def test_objectives_and_optimizers_by_name(objective: Any, optimizer: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = crf(objective=objective, optimiser=optimiser, stop=Stop(max_iterations=100)).fit(X, Y)
+        fitted = crf(objective=objective, optimizer=optimizer, stop=Stop(max_iterations=100)).fit(X, Y)
     assert fitted.score(X, Y) > 0.6
 
 

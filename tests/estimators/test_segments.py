@@ -75,7 +75,7 @@ def test_labels_make_segments_of_stretches() -> None:
 
 
 def segmentations(T: int, D: int, L: int) -> Iterator[list[tuple[int, int, int]]]:
-    """All ways to cut T positions into labelled segments of at most D."""
+    """All ways to cut T positions into labeled segments of at most D."""
     for begin in product([False, True], repeat=max(T - 1, 0)):
         cuts = [0, *(t + 1 for t, b in enumerate(begin) if b), T]
         spans = list(pairwise(cuts))

@@ -89,7 +89,7 @@ def test_what_is_equal_and_where() -> None:
 def test_conventions_of_scikit_learn_and_threads() -> None:
     X, y = documents(2)
     crf = SkipChainCRF(template="w[-1..0]", stop=FEW)
-    assert clone(crf).get_params()["where"] == "capitalised"
+    assert clone(crf).get_params()["where"] == "capitalized"
     assert (cross_val_score(crf, X, y, cv=2) > 0.7).all()
     one, two = (clone(crf).set_params(threads=threads).fit(X, y).model_.w for threads in (1, 2))
     assert (one == two).all()
@@ -116,7 +116,7 @@ def test_pairs_are_counted_before_they_are_made() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"equal": "colour"}, "no column 'colour'"),
+        ({"equal": "color"}, "no column 'color'"),
         ({"equal": "ngrams(w, 2, 3)"}, "several values"),
         ({"equal": "w[0]; w"}, "is not a field"),
         ({"where": "often"}, "where"),

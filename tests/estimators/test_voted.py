@@ -19,9 +19,9 @@ from crfkit.data.batch import Batch
 from crfkit.linear.score import score
 from crfkit.models.store import ModelFileError
 from crfkit.objectives import Perceptron
-from crfkit.optimise import AveragedPerceptron
-from crfkit.optimise.problem import Penalty
-from crfkit.optimise.sequential.voted import Ballot, VotedTraining
+from crfkit.optimize import AveragedPerceptron
+from crfkit.optimize.problem import Penalty
+from crfkit.optimize.sequential.voted import Ballot, VotedTraining
 from tests.cases.estimators import X_TEST, X, Y
 from tests.cases.stochastic import L, batch, layout_of
 
@@ -92,7 +92,7 @@ def test_passes_without_a_mistake_vote_as_if_they_were_made() -> None:
     assert voted.votes_.sum() == 50 * len(X)
 
 
-@pytest.mark.parametrize("voting", ["positions", "labellings"])
+@pytest.mark.parametrize("voting", ["positions", "labelings"])
 def test_predictions_are_votes(voting: Any) -> None:
     data = batch(values=True)
     sequences = [Batch.select(data, slice(n, n + 1)) for n in range(data.sequences)]
@@ -105,7 +105,7 @@ def test_predictions_are_votes(voting: Any) -> None:
             potentials = voted.model_.structure.potentials_of(score(voted.model_.layout, w, one), one)
             best = crfkit.inference.decode(potentials)
             each.append(tuple((best[0] if isinstance(best, list) else best).labels.tolist()))
-        if voting == "labellings":
+        if voting == "labelings":
             tally = Counter[Any]()
             for path, votes in zip(each, voted.votes_.tolist(), strict=True):
                 tally[path] += votes
@@ -128,14 +128,14 @@ def test_scores_are_those_of_the_votes() -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    voted = VotedPerceptron(votes=4, voting="labellings", structure=Chain(constraints=(Forbid("D", "D"),)))
+    voted = VotedPerceptron(votes=4, voting="labelings", structure=Chain(constraints=(Forbid("D", "D"),)))
     voted.fit(X, Y)
     voted.save(tmp_path / "v.crf")
     again = VotedPerceptron.load(tmp_path / "v.crf")
     assert (again.voters_ == voted.voters_).all()
     assert (again.votes_ == voted.votes_).all()
     assert (again.model_.w == voted.model_.w).all()
-    assert again.voting == "labellings"
+    assert again.voting == "labelings"
     assert again.predict(X_TEST) == voted.predict(X_TEST)
     assert pickle.loads(pickle.dumps(voted)).predict(X_TEST) == voted.predict(X_TEST)
     with pytest.raises(

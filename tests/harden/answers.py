@@ -37,7 +37,7 @@ def ask(model: Model | GraphModel) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for question in _of_graph(model) if isinstance(model, GraphModel) else _of_chain(model):
-            with suppress(ValueError):  # not for such a model, or no labelling, or too large a score
+            with suppress(ValueError):  # not for such a model, or no labeling, or too large a score
                 question()
 
 

@@ -76,6 +76,6 @@ def ended(child: subprocess.Popen[bytes], seconds: float = LONGEST) -> Ended:
 
 
 def write_data(path: Path, lines: int, seed: int = 1) -> None:
-    """Write labelled data in columns."""
+    """Write labeled data in columns."""
     sentences = ("".join(f"{word} {label}\n" for word, label in line) for line in corpus(lines, seed=seed))
     path.write_text("\n".join(sentences))

@@ -124,7 +124,7 @@ def formless_graph() -> GraphModel:
 
 
 def graph_bytes(model: GraphModel) -> bytes:
-    return b"".join(graph_pieces(model, notes=None, licence=None))
+    return b"".join(graph_pieces(model, notes=None, license=None))
 
 
 CRFPP = "U00:%x[-1,0]\nU01:%x[0,0]/%x[0,1]\nB\n"

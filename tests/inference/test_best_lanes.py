@@ -1,4 +1,4 @@
-"""Best labellings of few labels side by side, and of many labels with few steps that differ from the others.
+"""Best labelings of few labels side by side, and of many labels with few steps that differ from the others.
 
 They are bit for bit those of the general path, which takes steps that are given by position.
 """
@@ -65,7 +65,7 @@ def test_ties_go_to_the_first(L: int) -> None:
 
 @pytest.mark.parametrize("L", [2, 9, 33, 70])
 def test_forbidden_parts(L: int) -> None:
-    """Also where whole sequences have no labelling."""
+    """Also where whole sequences have no labeling."""
     rng = np.random.default_rng(L)
     ptr = sequences(rng, 21, 9)
     node, edge = rng.normal(size=(ptr[-1], L)), rng.normal(size=(L, L))

@@ -1,4 +1,4 @@
-"""The best labelling under constraints on whole labellings, against enumeration of all labellings."""
+"""The best labeling under constraints on whole labelings, against enumeration of all labelings."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_the_answer_is_the_best_of_all_that_keep_the_constraints(
     with pytest.MonkeyPatch.context() as patch:
         only(way, patch)
         if not wanted:
-            with pytest.raises(inference.InfeasibleError, match="sequence 0 has no labelling that keeps"):
+            with pytest.raises(inference.InfeasibleError, match="sequence 0 has no labeling that keeps"):
                 inference.constrained(potentials, given_rules)
             return
         (found,) = inference.constrained(potentials, given_rules)
@@ -247,14 +247,14 @@ def test_what_cannot_be_kept_is_named() -> None:
 
 def test_the_free_answer_comes_with_a_warning() -> None:
     potentials = Chain(["a", "b"]).potentials([[0.0, 1.0]] * 5, seq_ptr=[0, 2, 5])
-    with pytest.warns(RuntimeWarning, match=r"1 of 2 sequences .first: 0. have no labelling that keeps"):
+    with pytest.warns(RuntimeWarning, match=r"1 of 2 sequences .first: 0. have no labeling that keeps"):
         found = inference.constrained(potentials, [AtLeast("a", 3)], infeasible="free")
     assert [(one.how, one.labels.tolist()) for one in found] == [("none", [1, 1]), ("DP", [0, 0, 0])]
 
 
 def test_what_is_refused() -> None:
     scores = Chain(LABELS).potentials(np.zeros((2, 3)))
-    with pytest.raises(TypeError, match="about neighbours: give it to the structure"):
+    with pytest.raises(TypeError, match="about neighbors: give it to the structure"):
         inference.constrained(scores, [Forbid("a", "b")])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="expected a list"):
         inference.constrained(scores, Once())  # type: ignore[arg-type]

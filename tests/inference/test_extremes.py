@@ -191,7 +191,7 @@ def empty_problems() -> dict[str, tuple[Potentials, int]]:
 
 @pytest.mark.parametrize("name", list(empty_problems()))
 def test_no_positions(name: str) -> None:
-    """An empty sequence has exactly one labelling, of score 0."""
+    """An empty sequence has exactly one labeling, of score 0."""
     batch, N = empty_problems()[name]
     for space in ("auto", "log"):
         assert inference.log_partition(batch, space=space).tolist() == [0.0] * N
@@ -214,7 +214,7 @@ def test_no_positions(name: str) -> None:
 
 
 def impossible_problems() -> dict[str, Potentials]:
-    """Batches whose sequence 1 has no labelling."""
+    """Batches whose sequence 1 has no labeling."""
     rng = np.random.default_rng(6)
     node = scores(rng, (6, 2))
     node[3] = NEVER
@@ -233,8 +233,8 @@ def impossible_problems() -> dict[str, Potentials]:
 
 
 @pytest.mark.parametrize("name", list(impossible_problems()))
-def test_every_labelling_forbidden(name: str) -> None:
-    """Log partition -inf, count 0, no list; what needs a labelling names the sequence."""
+def test_every_labeling_forbidden(name: str) -> None:
+    """Log partition -inf, count 0, no list; what needs a labeling names the sequence."""
     batch = impossible_problems()[name]
     for space in ("auto", "log"):
         found = inference.log_partition(batch, space=space)
@@ -243,7 +243,7 @@ def test_every_labelling_forbidden(name: str) -> None:
     assert [len(ys) for ys in inference.kbest(batch, 2)] == [2, 0, 2]
     parts = inference.reachable(batch)
     assert np.isneginf(parts.log_partition).tolist() == [False, True, False]
-    assert not np.any(parts.node[2]), "a part of an impossible sequence is on no labelling"
+    assert not np.any(parts.node[2]), "a part of an impossible sequence is on no labeling"
     assert not np.any(parts.node[3])
     assert np.all(parts.node[0])
     labels: Any = [(t, t + 1, 0) for t in range(6)] if name == "segments" else [0] * 6
@@ -257,9 +257,9 @@ def test_every_labelling_forbidden(name: str) -> None:
         lambda: inference.sample(batch),
         lambda: inference.log_prob(batch, labels),
     ):
-        with pytest.raises(ValueError, match="sequence 1 has no labelling above -inf"):
+        with pytest.raises(ValueError, match="sequence 1 has no labeling above -inf"):
             query()
-    with pytest.raises(ValueError, match="no labelling above -inf"):
+    with pytest.raises(ValueError, match="no labeling above -inf"):
         inference.span_probability(batch, 0, 1, [0], sequence=1)
     assert 0.0 < inference.span_probability(batch, 0, 1, [0], sequence=2) <= 1.0
 

@@ -10,7 +10,7 @@ import pytest
 from crfkit import Chain, Graph, Tree, inference, scopes
 from crfkit.arrays import pointers
 from crfkit.structures.parts import components
-from tests.cases.graphs import chain_graph, labelling, random_graph, scores
+from tests.cases.graphs import chain_graph, labeling, random_graph, scores
 
 LENGTHS = (5, 0, 1, 4)
 
@@ -44,7 +44,7 @@ def test_a_chain_is_a_graph(per_position: bool, forbidden: float) -> None:
     L, ptr, P = 3, pointers(LENGTHS), sum(LENGTHS)
     node, start = scores(rng, (P, L), forbidden), scores(rng, (L,))
     edge = scores(rng, (P, L, L) if per_position else (L, L), forbidden)
-    node[:, 0], edge[..., 0, 0] = 0.0, 0.0  # at least one labelling
+    node[:, 0], edge[..., 0, 0] = 0.0, 0.0  # at least one labeling
     chain = Chain(L).potentials(node, edge, start=start, seq_ptr=ptr)
     graph = Graph({"token": L}, word=["token"], first=["token"], step=["token", "token"])
     step = scopes.chain(ptr)
@@ -108,7 +108,7 @@ def test_clamped_sums_are_pieces_of_the_pseudo_likelihood(seed: int) -> None:
     """log p(y_v | y of all others) = score(y) - log Z given all others."""
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, graphs=2, variables=4, forbidden=0.0)
-    gold = labelling(rng, graph)
+    gold = labeling(rng, graph)
     whole = inference.score(graph, gold)
     for kind, labels in gold.items():
         for v in range(len(labels)):
@@ -129,13 +129,13 @@ def test_clamped_sums_are_pieces_of_the_pseudo_likelihood(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_evidence_is_conditioning(seed: int) -> None:
-    """p(x | e) is p(x, e) / p(e), by enumeration of the labellings that agree with the evidence."""
+    """p(x | e) is p(x, e) / p(e), by enumeration of the labelings that agree with the evidence."""
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, variables=5, forbidden=0.05)
     best = inference.decode(graph)
     seen = {kind: np.where(rng.random(len(y)) < 0.4, y, -1) for kind, y in best.labels.items()}
     given = graph.given(seen)
-    every = inference.kbest(graph, 5000)  # all labellings of each graph
+    every = inference.kbest(graph, 5000)  # all labelings of each graph
     agree = np.ones(every.score.shape, dtype=np.bool_)
     for kind, (first, _) in graph.batch.kind_ptr.items():
         for v in np.flatnonzero(seen[kind] >= 0):

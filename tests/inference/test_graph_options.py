@@ -77,7 +77,7 @@ def tokens(single: bool = False) -> Any:
 
 
 @pytest.mark.parametrize("query", ["kbest", "sample"])
-def test_several_labellings_of_one_graph_are_a_sequence(query: str) -> None:
+def test_several_labelings_of_one_graph_are_a_sequence(query: str) -> None:
     scores = tokens(single=True)
     found = getattr(inference, query)(scores, 3)
     assert len(found) == len(list(found)) == 3
@@ -90,7 +90,7 @@ def test_several_labellings_of_one_graph_are_a_sequence(query: str) -> None:
         found[3]
 
 
-def test_labellings_that_do_not_exist_are_not_counted() -> None:
+def test_labelings_that_do_not_exist_are_not_counted() -> None:
     found = inference.kbest(tokens(single=True), 9)
     assert found["token"].shape == (9, 2)
     assert len(found) == 4
@@ -98,7 +98,7 @@ def test_labellings_that_do_not_exist_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize("query", ["kbest", "sample"])
-def test_several_labellings_of_a_batch_are_one_sequence_for_each_graph(query: str) -> None:
+def test_several_labelings_of_a_batch_are_one_sequence_for_each_graph(query: str) -> None:
     scores = tokens()
     found = getattr(inference, query)(scores, 4, method=Elimination())
     assert len(found) == 3
@@ -107,12 +107,12 @@ def test_several_labellings_of_a_batch_are_one_sequence_for_each_graph(query: st
         alone = inference.kbest(scores.select([n]), 4)
         assert one["token"].shape[1] == alone["token"].shape[1]
         assert one.how.method.tolist() == ["elimination"]
-        for labelling in one:
-            assert {kind: len(ids) for kind, ids in labelling.labels.items()} == {
+        for labeling in one:
+            assert {kind: len(ids) for kind, ids in labeling.labels.items()} == {
                 "token": [3, 0, 2][n],
                 "chunk": [1, 1, 0][n],
             }
-            assert labelling.score == pytest.approx(float(inference.score(scores.select([n]), labelling)[0]))
+            assert labeling.score == pytest.approx(float(inference.score(scores.select([n]), labeling)[0]))
         if query == "kbest":
             assert one.score == pytest.approx(alone.score[alone.score[:, 0] > -np.inf, 0])
 
@@ -150,7 +150,7 @@ def test_bounds_of_log_z_are_none_of_the_entropy() -> None:
     assert found.how.lower[0] == -np.inf
 
 
-def test_a_forbidden_labelling_has_bounds_too() -> None:
+def test_a_forbidden_labeling_has_bounds_too() -> None:
     scores = Graph.from_factors([2, 2], [([0, 1], [[-np.inf, 0.0], [0.0, 0.0]])])
     for method in (None, MeanField()):
         found = inference.log_prob(scores, {"variable": [0, 0]}, method=method)

@@ -70,7 +70,7 @@ def test_the_answer_is_the_same_in_another_process(whole: int, monkeypatch: pyte
     assert (here.least, here.status, here.message) == (there.least, there.status, there.message)
 
 
-def test_no_labelling_in_another_process(elsewhere: list[Any]) -> None:
+def test_no_labeling_in_another_process(elsewhere: list[Any]) -> None:
     program, cost = knapsack(5)
     program.add([0], [0], [1.0], [2.0], [3.0])
     found = program.solve(cost, np.zeros(5))

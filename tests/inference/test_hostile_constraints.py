@@ -1,4 +1,4 @@
-"""Constraints on whole labellings that a stranger's model file may hold: refused, or cheap."""
+"""Constraints on whole labelings that a stranger's model file may hold: refused, or cheap."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_tables_of_equal_labels_are_shared() -> None:
     assert peak_of(lambda: rules_of(given, chain(300))) < 128 << 20
 
 
-def test_labellings_of_many_sequences_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labelings_of_many_sequences_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     many = scores(labels=3, positions=3, sequences=40)
     rules: list[GlobalConstraint] = [Linear({"L0": 1.0}, 0.5), Linear({("L1", -1): 1.0}, 0.5)]
     whole = inference.constrained(many, rules)
@@ -95,7 +95,7 @@ def test_labellings_of_many_sequences_are_looked_at_in_turn(monkeypatch: pytest.
         return broken(path, rules, labels)
 
     monkeypatch.setattr(decoding, "_broken", counted)
-    monkeypatch.setattr(decoding, "_MOST_MARKS", 200)  # of 2 parts and 8 labellings: 12 sequences
+    monkeypatch.setattr(decoding, "_MOST_MARKS", 200)  # of 2 parts and 8 labelings: 12 sequences
     again = inference.constrained(many, rules)
     assert [one.score for one in again] == [one.score for one in whole]
     assert max(looked[1:]) == 12 * 8

@@ -50,7 +50,7 @@ def test_semi_markov_of_length_1_and_path_are_chains(
     rng = rng_of(f"three ways {L}")
     shape = (sum(LENGTHS), L, L) if per_position else (L, L)
     node, edge = scores(rng, (sum(LENGTHS), L), holes=holes), scores(rng, shape, holes=holes)
-    node[:, 0], edge[..., 0, 0] = 0.0, 0.0  # at least one labelling
+    node[:, 0], edge[..., 0, 0] = 0.0, 0.0  # at least one labeling
     start, stop = scores(rng, (L,)), scores(rng, (L,))
     ptr = pointers(LENGTHS)
     ends: dict[str, Any] = {"start": start, "stop": stop, "seq_ptr": ptr}
@@ -349,7 +349,7 @@ def test_allowed_labels_are_minus_infinity_elsewhere() -> None:
     )
 
 
-def test_span_of_everything_is_the_labelling() -> None:
+def test_span_of_everything_is_the_labeling() -> None:
     one = chain(rng_of("span"), 3, (5,)).sequence(0)
     y = inference.decode(one)
     whole = inference.span_probability(one, 0, 5, y.labels.tolist())
@@ -363,5 +363,5 @@ def test_segment_lengths_of_whole_segments() -> None:
     model = SemiMarkov(["a"], 3, constraints=constraints)
     lengths = [inference.count(model.potentials(np.zeros((T, 3, 1)))) for T in (2, 3)]
     assert lengths == [1, 1]
-    with pytest.raises(ValueError, match="sequence 0 has no labelling"):
+    with pytest.raises(ValueError, match="sequence 0 has no labeling"):
         inference.count(model.potentials(np.zeros((4, 3, 1))))

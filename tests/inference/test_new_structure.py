@@ -13,7 +13,7 @@ import pytest
 
 from crfkit import Chain, _native, inference
 from crfkit.arrays import Bools, Floats, Ids, Pointers
-from crfkit.inference import Labelling, Marginals, Potentials
+from crfkit.inference import Labeling, Marginals, Potentials
 from crfkit.inference.reference import Enumeration, Textbook
 from crfkit.structures import ChainPotentials
 from crfkit.structures.gold import Path
@@ -71,7 +71,7 @@ class BackwardsPotentials:
         return replace(self, node=self.node + wrong_labels(gold, self.node.shape[1]))
 
     def flat_path(self, labels: Any) -> tuple[Ids, None]:
-        return np.asarray(labels.labels if isinstance(labels, Labelling) else labels, dtype=np.int32), None
+        return np.asarray(labels.labels if isinstance(labels, Labeling) else labels, dtype=np.int32), None
 
     def path_score(self, labels: Ids, begin: Any = None) -> Floats:
         total = np.zeros(len(self.seq_ptr) - 1)
@@ -113,7 +113,7 @@ class BackwardsPotentials:
 
 
 def both(*lengths: int) -> tuple[BackwardsPotentials, ChainPotentials]:
-    """Make the new structure, and the chain that scores each labelling as it does."""
+    """Make the new structure, and the chain that scores each labeling as it does."""
     rng, L = np.random.default_rng(0), 3
     node, edge = rng.normal(size=(sum(lengths), L)), rng.normal(size=(L, L))
     seq_ptr = np.cumsum([0, *lengths])
@@ -121,16 +121,16 @@ def both(*lengths: int) -> tuple[BackwardsPotentials, ChainPotentials]:
     return new, Chain(["a", "b", "c"]).potentials(node, edge.T, seq_ptr=seq_ptr)
 
 
-def labels_and_scores(found: list[list[Labelling]]) -> list[Any]:
-    return [[(y.labels.tolist(), round(y.score, 9)) for y in labellings] for labellings in found]
+def labels_and_scores(found: list[list[Labeling]]) -> list[Any]:
+    return [[(y.labels.tolist(), round(y.score, 9)) for y in labelings] for labelings in found]
 
 
 def drawn(p: Potentials) -> Any:
     draws = inference.sample(p, 4000, seed=2)
-    for n, labellings in enumerate(draws):
+    for n, labelings in enumerate(draws):
         one = p.sequence(n)
-        assert [y.score for y in labellings[:9]] == pytest.approx(
-            [one.path_score(y.labels)[0] for y in labellings[:9]]
+        assert [y.score for y in labelings[:9]] == pytest.approx(
+            [one.path_score(y.labels)[0] for y in labelings[:9]]
         )
     return np.round([y.labels.mean() for y in draws[0]], 9).mean().round(1)
 
@@ -176,7 +176,7 @@ def test_every_query_is_here() -> None:
     assert found - {"constrained"} == {*QUERIES}  # that one needs to know the order of labels
 
 
-def test_constraints_on_whole_labellings_are_refused() -> None:
+def test_constraints_on_whole_labelings_are_refused() -> None:
     with pytest.raises(TypeError, match="are for chains and segments"):
         inference.constrained(both(3)[0], [])  # type: ignore[arg-type]
 

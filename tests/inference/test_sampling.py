@@ -44,7 +44,7 @@ def key_of(y: Outcome) -> tuple[Any, ...]:
 
 
 def p_value(every: Enumeration, draws: Counter[tuple[Any, ...]]) -> float:
-    """Chi-square against the enumerated probabilities; rare labellings make one class."""
+    """Chi-square against the enumerated probabilities; rare labelings make one class."""
     total = sum(draws.values())
     statistic, classes, rest = 0.0, 0, [0.0, 0.0]
     for y, p in zip(every.outcomes, every.probabilities, strict=True):

@@ -11,7 +11,7 @@ import pytest
 
 from crfkit import Chain, SemiMarkov, inference
 from crfkit.inference.reference import Enumeration
-from crfkit.inference.reference.enumeration import labelling_score
+from crfkit.inference.reference.enumeration import labeling_score
 from crfkit.structures import SemiMarkovPotentials
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import weighted_sum
@@ -21,7 +21,7 @@ NEVER = float("-inf")
 
 
 def drawn_gold(batch: Potentials) -> Path:
-    """Draw one allowed labelling of each sequence."""
+    """Draw one allowed labeling of each sequence."""
     draws = [found[0] for found in inference.sample(batch, seed=3)]
     label = np.concatenate([np.zeros(0, np.int32), *(y.labels for y in draws)])
     begin = np.concatenate([np.zeros(0, np.bool_), *(y.begin for y in draws if y.begin is not None)])
@@ -33,7 +33,7 @@ def of_case(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", ENUMERABLE, ids=of_case)
-def test_the_cost_of_every_labelling(case: Case) -> None:
+def test_the_cost_of_every_labeling(case: Case) -> None:
     batch = case.make()
     gold = drawn_gold(batch)
     costly = batch.with_cost(gold)
@@ -54,7 +54,7 @@ def test_the_score_of_a_gold_path(case: Case) -> None:
     wanted = 0.0
     for n, (first, end) in enumerate(pairwise(batch.seq_ptr.tolist())):
         begin = None if gold.begin is None else gold.begin[first:end].tolist()
-        wanted += weight[n] * labelling_score(batch.sequence(n), gold.label[first:end].tolist(), begin)
+        wanted += weight[n] * labeling_score(batch.sequence(n), gold.label[first:end].tolist(), begin)
     assert batch.gold_score(gold, weight) == pytest.approx(wanted, abs=1e-9)
 
 
@@ -87,7 +87,7 @@ def test_segments_without_begins_are_runs_of_one_label() -> None:
 
 
 def test_marginals_by_slot_say_how_segments_cover_positions() -> None:
-    batch = SemiMarkov(2, max_length=2).potentials(node=np.zeros((2, 2)))  # 4 + 2 labellings, all alike
+    batch = SemiMarkov(2, max_length=2).potentials(node=np.zeros((2, 2)))  # 4 + 2 labelings, all alike
     _, slots = inference.expected(batch, [6.0])
     assert slots["node"].round(9).tolist() == [[3.0, 3.0], [3.0, 3.0]]
     assert slots["length"].round(9).tolist() == [4.0, 4.0, 1.0, 1.0]
@@ -95,11 +95,11 @@ def test_marginals_by_slot_say_how_segments_cover_positions() -> None:
 
 
 @pytest.mark.parametrize("weight", [[1.0, 1.0], [0.0, 1.0]])
-def test_expected_and_best_name_a_sequence_without_a_labelling(weight: list[float]) -> None:
+def test_expected_and_best_name_a_sequence_without_a_labeling(weight: list[float]) -> None:
     batch = Chain(2).potentials([[0.0, 0.0], [NEVER, NEVER]], seq_ptr=[0, 1, 2])
-    with pytest.raises(ValueError, match="sequence 1 has no labelling"):
+    with pytest.raises(ValueError, match="sequence 1 has no labeling"):
         inference.expected(batch, weight)
-    with pytest.raises(ValueError, match="sequence 1 has no labelling"):
+    with pytest.raises(ValueError, match="sequence 1 has no labeling"):
         inference.best(batch)
 
 
@@ -120,10 +120,10 @@ def test_expected_arrays_belong_to_the_caller() -> None:
         assert array.tolist() == kept[slot].tolist()
 
 
-def test_raw_scores_are_those_before_steps_were_normalised() -> None:
+def test_raw_scores_are_those_before_steps_were_normalized() -> None:
     given = chain(np.random.default_rng(0), 3, (3, 2), per_position=True)
     assert given.raw is given
-    made = replace(given, node=given.node + 1.0, unnormalised=given)
+    made = replace(given, node=given.node + 1.0, unnormalized=given)
     assert made.raw is given
     assert made.clamped(np.ones((5, 3), np.bool_)).raw is given
     assert made.sequence(1).raw.node.tolist() == given.node[3:].tolist()

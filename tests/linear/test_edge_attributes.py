@@ -222,7 +222,7 @@ def test_runs_of_sequences_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
         np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
 
 
-def test_a_run_without_labelling_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_labeling_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     data = made(
         seq_ptr=[0, 2, 4, 6],
         attr_ptr=[0] * 7,
@@ -235,11 +235,11 @@ def test_a_run_without_labelling_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     layout = Layout.all_pairs(data, 2)
     problem = Likelihood().bind(layout, Chain(2, constraints=[Forbid("0", "0")]), data)
     w = np.zeros(layout.weights)
-    with pytest.raises(ValueError, match="sequence 2 has no labelling"):
+    with pytest.raises(ValueError, match="sequence 2 has no labeling"):
         problem.value_and_grad(w, w.copy())
     monkeypatch.setattr("crfkit.linear.loss.BLOCK_BYTES", 2 * 8 * 6)
     problem = Likelihood().bind(layout, Chain(2, constraints=[Forbid("0", "0")]), data)
-    with pytest.raises(ValueError, match="counted from sequence 2: sequence 0 has no labelling"):
+    with pytest.raises(ValueError, match="counted from sequence 2: sequence 0 has no labeling"):
         problem.general_value_and_grad(w, w.copy())
 
 

@@ -157,7 +157,7 @@ def test_errors_when_a_layout_is_made() -> None:
     batch = small()
     with pytest.raises(ValueError, match=r"label\[1\] is 1, expected 0 to 0"):
         Layout.observed(batch, 1)
-    with pytest.raises(ValueError, match="give a labelled batch"):
+    with pytest.raises(ValueError, match="give a labeled batch"):
         Layout.observed(dataclasses.replace(batch, label=None), 2)
     with pytest.raises(ValueError, match="min_count is -1"):
         Layout.observed(batch, 2, min_count=-1)
@@ -169,5 +169,5 @@ def test_errors_when_a_layout_is_made() -> None:
     falling = made.with_block("node", np.zeros(5, np.int32), made.node_ptr)
     with pytest.raises(ValueError, match="is in column 0; columns rise"):
         falling.rows()
-    unlabelled = Layout.all_pairs(dataclasses.replace(batch, label=None), 2)
-    assert unlabelled.parts["node"].stop == 6
+    unlabeled = Layout.all_pairs(dataclasses.replace(batch, label=None), 2)
+    assert unlabeled.parts["node"].stop == 6

@@ -11,7 +11,7 @@ import pytest
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import NotCoveredError
+from crfkit.optimize.problem import NotCoveredError
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
 from crfkit.structures.local import LocalChain

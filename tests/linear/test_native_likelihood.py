@@ -144,12 +144,12 @@ def test_overflow_is_an_error() -> None:
         problem.value_and_grad(w, np.empty_like(w))
 
 
-def test_a_sequence_without_labelling_is_named() -> None:
+def test_a_sequence_without_labeling_is_named() -> None:
     data = made(seq_ptr=[0, 1, 4], attr_ptr=[0, 1, 2, 3, 4], attr=[0, 0, 0, 0], label=[-1, 0, 0, 1])
     chain = Chain(2, constraints=[Forbid("0", "0")])
     layout = Layout.all_pairs(data, 2)
     problem = Likelihood().bind(layout, chain, data)
-    with pytest.raises(ValueError, match="sequence 1 has no labelling"):
+    with pytest.raises(ValueError, match="sequence 1 has no labeling"):
         problem.value_and_grad(np.zeros(layout.weights), np.empty(layout.weights))
 
 

@@ -62,7 +62,7 @@ def test_equals_enumeration(order: int) -> None:
 
 
 def enumerated(layout: Layout, chain: Chain, data: Batch, w: Any) -> float:
-    """Return the loss by the scores of all labellings of each sequence."""
+    """Return the loss by the scores of all labelings of each sequence."""
     assert data.weight is not None
     assert data.label is not None
     node = w[layout.parts["node"]].reshape(-1, layout.labels)[data.attr]  # [P, L]
@@ -124,12 +124,12 @@ def test_a_weight_that_is_not_finite_is_named(bad: float) -> None:
             problem.value_and_grad(w, np.empty_like(w))
 
 
-def test_a_sequence_without_labelling_is_named() -> None:
+def test_a_sequence_without_labeling_is_named() -> None:
     data = made(seq_ptr=[0, 1, 4], attr_ptr=[0, 1, 2, 3, 4], attr=[0, 0, 0, 0], label=[-1, 0, 0, 1])
     chain = Chain(2, order=2, constraints=[Forbid("0", "0")])
     layout = Layout.all_pairs(data, chain)
     problem = Likelihood().bind(layout, chain, data)
-    with pytest.raises(ValueError, match="sequence 1 has no labelling"):
+    with pytest.raises(ValueError, match="sequence 1 has no labeling"):
         problem.value_and_grad(np.zeros(layout.weights), np.empty(layout.weights))
 
 

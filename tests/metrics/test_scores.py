@@ -275,7 +275,7 @@ def test_lengths_that_differ() -> None:
         segment_scores([["O"]], [["O"]], by=["a", "b"])
 
 
-def test_labellings_of_a_wrong_kind() -> None:
+def test_labelings_of_a_wrong_kind() -> None:
     wrong: Any = ["B-A", "O"]
     with pytest.raises(TypeError, match=r"y_true\[0\] is B-A, not a list of labels: give one"):
         segment_scores(wrong, wrong)

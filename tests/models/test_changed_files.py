@@ -41,7 +41,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "columns": lambda: native_model().to_bytes(),
     "segments": lambda: model(structure=SemiMarkov(max_length=3)).to_bytes(),
     "crfsuite": lambda: crfsuite_bytes(model()),
-    "graph": lambda: b"".join(graph_pieces(graph_model(), notes=None, licence=None)),
+    "graph": lambda: b"".join(graph_pieces(graph_model(), notes=None, license=None)),
 }
 
 

@@ -1,4 +1,4 @@
-"""The confidence of segments, against the sum over all labellings that have them."""
+"""The confidence of segments, against the sum over all labelings that have them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def bio(labels: list[str]) -> list[tuple[int, int, str]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_the_mass_of_the_labellings_that_have_the_segment(name: str) -> None:
+def test_it_is_the_mass_of_the_labelings_that_have_the_segment(name: str) -> None:
     crf, y = CASES[name]
     model = crf.set_params(threads=1).fit(X, y).model_
     sequences = [x for x in X if len(x) < 4][:8]

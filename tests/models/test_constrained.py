@@ -1,4 +1,4 @@
-"""Constraints on whole labellings in models, their files, taggers and estimators."""
+"""Constraints on whole labelings in models, their files, taggers and estimators."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("crfkit.models.scoring._CELLS", 1)
         assert len(model.predict(many, constraints=[Once()])) == 4
-        with pytest.raises(inference.InfeasibleError, match=r"sequence 3 has no labelling .* k=2"):
+        with pytest.raises(inference.InfeasibleError, match=r"sequence 3 has no labeling .* k=2"):
             model.predict(many, constraints=[AtLeast("NP", 2)])
     with pytest.warns(RuntimeWarning, match=r"1 of 4 sequences \(first: 3\)"):
         found = model.predict(many, constraints=[AtLeast("NP", 2)], infeasible="free")
@@ -79,7 +79,7 @@ def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
 
 
 def test_posterior_decoding_is_refused(model: Model) -> None:
-    with pytest.raises(ValueError, match='constraints on whole labellings need method="viterbi"'):
+    with pytest.raises(ValueError, match='constraints on whole labelings need method="viterbi"'):
         model.predict([TWO], method="posterior", constraints=[Once()])
     with pytest.raises(ValueError, match="'VP' matches no label"):
         model.constrained([AtMost("VP", 1)])
@@ -126,7 +126,7 @@ def test_damaged_constraints_are_refused(model: Model, plain: Any) -> None:
 
 
 def test_other_formats_refuse_constraints(model: Model, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="constraints on whole labellings, which CRFsuite's format cannot"):
+    with pytest.raises(ValueError, match="constraints on whole labelings, which CRFsuite's format cannot"):
         write_model(model.constrained([Once()]), tmp_path / "m", "crfsuite")
 
 
@@ -143,7 +143,7 @@ def test_estimators_keep_constraints(kind: Any) -> None:
         fitted.predict_kbest([TWO], 2)
     with pytest.raises(ValueError, match="'VP' matches no label"):
         kind(constraints=[AtMost("VP", 1)]).fit(X, Y)
-    with pytest.raises(TypeError, match="about neighbours: give it to the structure"):
+    with pytest.raises(TypeError, match="about neighbors: give it to the structure"):
         kind(constraints=[Scheme("BIO")]).fit(None, None)  # before the data are looked at
 
 

@@ -35,7 +35,7 @@ X_TEST = [[[f"w{RANDOM.integers(4)}", f"v{RANDOM.integers(3)}"] for _ in range(n
 
 
 def gold(scheme: str) -> list[list[str]]:
-    """Return the segments as tags of a scheme; there are neighbours of one type."""
+    """Return the segments as tags of a scheme; there are neighbors of one type."""
     ptr = np.cumsum([0, *(len(labels) for labels, _ in SPANS)])
     flat = np.array([{"a": 0, "b": 1, None: 2}[y] for labels, _ in SPANS for y in labels], np.int32)
     begin = np.array([b for _, begins in SPANS for b in begins], bool)

@@ -41,7 +41,7 @@ def sentences(count: int = 30, seed: int = 1) -> list[list[tuple[str, str]]]:
 def columns_model(recipe: str, **options: Any) -> tuple[Model, Dataset]:
     extract = Extractor(Recipe.parse(recipe), label=1)
     data = extract(Columns.from_rows(sentences()))
-    return train(data, optimiser="lbfgs", stop=Stop(max_iterations=8), **options), data
+    return train(data, optimizer="lbfgs", stop=Stop(max_iterations=8), **options), data
 
 
 def dense_model() -> tuple[Model, Dataset]:
@@ -51,7 +51,7 @@ def dense_model() -> tuple[Model, Dataset]:
     X = [(mine, draw.normal(size=(len(mine), 3))) for mine in items]
     data = ItemExtractor()(X, y)
     return train(
-        data, optimiser="lbfgs", stop=Stop(max_iterations=8), features=Features(start=True, stop=True)
+        data, optimizer="lbfgs", stop=Stop(max_iterations=8), features=Features(start=True, stop=True)
     ), data
 
 
@@ -105,7 +105,7 @@ def test_a_wrong_sum_would_be_noticed() -> None:
 
 def test_no_other_label_is_possible() -> None:
     data = ItemExtractor()([[["a"], ["b"]]], [["X", "Y"]])
-    model = train(data, optimiser="lbfgs", structure=Chain(constraints=[Forbid(START, "Y")]))
+    model = train(data, optimizer="lbfgs", structure=Chain(constraints=[Forbid(START, "Y")]))
     decisions = explain(model, ItemExtractor()([[["a"]]]))
     assert [(d.label, d.runner_up, d.contributions) for d in decisions[0]] == [("X", None, ())]
     empty = Batch(seq_ptr=[0, 0], attr_ptr=[0], attr=[])  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def answers(model: Model, columns: Columns = COLUMNS) -> list[Any]:
 
 def test_everything_comes_back(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "model.crf"
-    model.save(path, notes="A model.\nOf cities.", licence="CC0")
+    model.save(path, notes="A model.\nOf cities.", license="CC0")
     loaded = Model.load(path)
     same(model, loaded)
     assert answers(model) == answers(loaded)
@@ -81,12 +81,12 @@ def test_everything_comes_back(model: Model, tmp_path: Path) -> None:
     for name, column in kept.items():
         np.testing.assert_array_equal(loaded.training.history[name], column)
     said = about(path)
-    assert (said.notes, said.licence, said.format) == ("A model.\nOf cities.", "CC0", FORMAT)
+    assert (said.notes, said.license, said.format) == ("A model.\nOf cities.", "CC0", FORMAT)
     assert (said.labels, said.weights) == (3, len(model.w))
-    assert (model.notes, loaded.notes, loaded.licence) == ("", "A model.\nOf cities.", "CC0")
+    assert (model.notes, loaded.notes, loaded.license) == ("", "A model.\nOf cities.", "CC0")
     loaded.save(tmp_path / "again.crf", compact=True, notes="Of towns.")
     again = Model.load(tmp_path / "again.crf")
-    assert (again.notes, again.licence) == ("Of towns.", "CC0")
+    assert (again.notes, again.license) == ("Of towns.", "CC0")
     assert Model.from_bytes(again.to_bytes()).notes == "Of towns."
     same(model, read_model(path))
     same(model, pickle.loads(pickle.dumps(loaded)))

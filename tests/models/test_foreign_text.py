@@ -81,16 +81,16 @@ def test_crfpp_tags_and_marginals(file: str, answers: str) -> None:
 
 
 @needs_golden
-def test_crfpp_best_labellings() -> None:
+def test_crfpp_best_labelings() -> None:
     model = read_model(GOLDEN / "crfpp" / "model")
     potentials = scores(model, data.read(GOLDEN / "crfpp" / "test.txt", format="crfpp"))  # type: ignore[arg-type]
     names, total = model.labels.strings(), inference.log_partition(potentials)
     expected = list(blocks(GOLDEN / "crfpp" / "test.n5.txt"))
     found = [(y, total[n]) for n, ys in enumerate(inference.kbest(potentials, 5)) for y in ys]
     assert len(found) == len(expected)
-    for (labelling, log_z), (head, *rows) in zip(found, expected, strict=True):
-        assert np.exp(labelling.score - log_z) == pytest.approx(float(head.split()[-1]), abs=1e-6)
-        assert [names[y] for y in labelling.labels] == [row.split("\t")[3].rsplit("/", 1)[0] for row in rows]
+    for (labeling, log_z), (head, *rows) in zip(found, expected, strict=True):
+        assert np.exp(labeling.score - log_z) == pytest.approx(float(head.split()[-1]), abs=1e-6)
+        assert [names[y] for y in labeling.labels] == [row.split("\t")[3].rsplit("/", 1)[0] for row in rows]
 
 
 @pytest.mark.parametrize("cost", [1.0, 0.25])
@@ -223,7 +223,7 @@ def test_wapiti_scores_and_marginals(name: str) -> None:
 
 @needs_golden
 def test_wapiti_memm() -> None:
-    """Wapiti prints the probability of the labelling, and of each label after the one before."""
+    """Wapiti prints the probability of the labeling, and of each label after the one before."""
     folder = GOLDEN / "wapiti"
     model = read_model(folder / "model_memm.txt.gz")
     potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
@@ -246,7 +246,7 @@ def test_wapiti_memm() -> None:
 
 
 @needs_golden
-def test_wapiti_best_labellings() -> None:
+def test_wapiti_best_labelings() -> None:
     folder = GOLDEN / "wapiti"
     model = read_model(folder / "model_lbfgs.txt.gz")
     potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
@@ -254,9 +254,9 @@ def test_wapiti_best_labellings() -> None:
     expected = list(blocks(folder / "out_lbfgs.n4.txt"))
     found = [y for ys in inference.kbest(potentials, 4) for y in ys]
     assert len(found) == len(expected)
-    for labelling, (head, *rows) in zip(found, expected, strict=True):
-        assert labelling.score == pytest.approx(float(head.split()[-1]), abs=1e-5)
-        assert [names[y] for y in labelling.labels] == [row.split("\t")[1] for row in rows]
+    for labeling, (head, *rows) in zip(found, expected, strict=True):
+        assert labeling.score == pytest.approx(float(head.split()[-1]), abs=1e-5)
+        assert [names[y] for y in labeling.labels] == [row.split("\t")[1] for row in rows]
 
 
 @needs_golden
@@ -342,7 +342,7 @@ def test_wapiti_memm_by_hand(tmp_path: Path) -> None:
         np.testing.assert_allclose(inference.marginals(potentials).node[:3], by_label, rtol=1e-12)
         best = labels[int(np.argmax(expected))]
         assert inference.decode(potentials)[0].labels.tolist() == list(best)
-    with pytest.raises(ValueError, match="steps that are normalised by themselves"):
+    with pytest.raises(ValueError, match="steps that are normalized by themselves"):
         write_model(model, tmp_path / "m.crfsuite", "crfsuite")
     with pytest.raises(ValueError, match="not sums of weights"):
         explain(model, model.batch_of(Batch([0], [0], [])))  # type: ignore[arg-type]

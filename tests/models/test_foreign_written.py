@@ -197,7 +197,7 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "stop weights, which CRF": ("crfpp", lambda: made(crfpp, features=Features(stop=True))),
         "constraints, which CRF": ("crfpp", bound),
-        "steps that are normalised by themselves, which CRF": (
+        "steps that are normalized by themselves, which CRF": (
             "crfpp",
             local,
         ),

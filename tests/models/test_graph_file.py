@@ -57,10 +57,10 @@ def model() -> GraphModel:
 
 def test_everything_comes_back(model: GraphModel, tmp_path: Path) -> None:
     path = tmp_path / "m.crf"
-    model.save(path, notes="Words.", licence="CC0")
+    model.save(path, notes="Words.", license="CC0")
     loaded = crfkit.load(path)
     assert loaded.graph == model.graph
-    assert (loaded.notes, loaded.licence) == ("Words.", "CC0")
+    assert (loaded.notes, loaded.license) == ("Words.", "CC0")
     assert loaded.w.tobytes() == model.w.tobytes()
     assert loaded.attributes["word"].strings() == ["the", "w", "dog", "barks"]
     assert "own" not in loaded.attributes
@@ -113,12 +113,12 @@ def test_the_command_line_shows_it(
     model: GraphModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "m.crf"
-    model.save(path, licence="CC0")
+    model.save(path, license="CC0")
     show_graph("m.crf", crfkit.load(path), as_json=False)
     shown = capsys.readouterr().out
     assert "kind         pos, 2 labels: N, V\nkind         state, 3 labels\n" in shown
     assert "clique       step (pos, pos): 4 weights\n" in shown
-    assert "licence      CC0" in shown
+    assert "license      CC0" in shown
     made = json.loads(run("show", path, "--json").stdout)
     word = made["cliques"]["word"]
     assert (word["kinds"], word["weights"], word["attributes"]) == (["pos"], 4, 4)
@@ -131,7 +131,7 @@ def test_what_cannot_be_saved_is_refused(model: GraphModel) -> None:
     w = model.w.copy()
     w[2] = np.inf
     with pytest.raises(ValueError, match=r"w\[2\] is inf; a model file keeps finite weights"):
-        list(graph_pieces(replace(model, w=w), notes=None, licence=None))
+        list(graph_pieces(replace(model, w=w), notes=None, license=None))
 
 
 Attack = Callable[[dict[str, Any], dict[str, Any]], Any]
@@ -195,7 +195,7 @@ def clique(number: int, at: int, value: Any) -> Attack:
     ],
 )
 def test_hostile_files_are_refused(model: GraphModel, attack: Attack, message: str) -> None:
-    data = b"".join(graph_pieces(model, notes=None, licence=None))
+    data = b"".join(graph_pieces(model, notes=None, license=None))
     arrays, described = unpack(data, "m.crf")
     attack(arrays, described)
     made = b"".join(pack(arrays, described))

@@ -25,7 +25,7 @@ clique   chunk by features
 clique   pos[-1] pos
 clique   chunk[-1] chunk
 clique   pos chunk
-clique   names = chunk chunk equal lower(word) where capitalised nearest 2 by skip cells=symmetric
+clique   names = chunk chunk equal lower(word) where capitalized nearest 2 by skip cells=symmetric
 """
 ROWS = [
     [("Ann", "N", "B"), ("saw", "V", "O"), ("Ann", "N", "B"), ("saw", "V", "O"), ("ann", "N", "B")],
@@ -45,7 +45,7 @@ def test_what_a_text_says() -> None:
         "pos chunk",
         "names",
     ]
-    assert form.equal == {"names": Equal("lower(word)", "capitalised", 2)}
+    assert form.equal == {"names": Equal("lower(word)", "capitalized", 2)}
     assert (form.lines[-1].by, form.lines[-1].at, form.lines[-1].cells) == ("skip", "both", "symmetric")
     assert len(form.sets["features"].templates) == 4
     assert GraphForm.parse(str(form)) == form
@@ -64,7 +64,7 @@ def test_columns_become_graphs() -> None:
     assert batch.label is not None
     assert batch.by_kind(batch.label)["pos"].tolist() == [0, 1, 0, 1, 0, 0, 1]
     P = data.positions
-    assert (batch.scopes["names"] - P).tolist() == [[0, 2]], "ann is not capitalised"
+    assert (batch.scopes["names"] - P).tolist() == [[0, 2]], "ann is not capitalized"
     assert (batch.scopes["pos chunk"] - [0, P]).tolist() == [[i, i] for i in range(P)]
     assert batch.scopes["pos[-1] pos"].tolist() == [[0, 1], [1, 2], [2, 3], [3, 4], [5, 6]]
     words = Columns.from_rows([[(row[0],) for row in each] for each in ROWS])
@@ -128,7 +128,7 @@ def test_where_may_be_a_field() -> None:
         ("features 0[", "g:1: .*0\\["),
         ("features f = ", "g:1: .*"),
         ("kind a\nclique", "g:2: clique needs kinds"),
-        ("kind a\nclique a a", r"g:2: clique a a has a variable twice; neighbours are a\[-1\] a"),
+        ("kind a\nclique a a", r"g:2: clique a a has a variable twice; neighbors are a\[-1\] a"),
         ("kind a\nclique a[x]", "g:2: 'a\\[x\\]' is not a kind"),
         ("kind a\nclique a[-999] a", "g:2: .*offsets go from -100 to 100"),
         ("kind a\nclique b", "g:2: clique b: 'b' is not a kind; the kinds are a"),

@@ -19,7 +19,7 @@ from tests.cases.sentences import dataset, sentences
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return train(dataset(), optimiser=Descent(), stop=Stop(max_iterations=30), features=Features(start=True))
+    return train(dataset(), optimizer=Descent(), stop=Stop(max_iterations=30), features=Features(start=True))
 
 
 def test_other_ids_give_the_same_answers(model: Model) -> None:
@@ -112,7 +112,7 @@ def test_models_can_be_pickled_and_shared(model: Model) -> None:
 
 def test_hashed_and_named_data_do_not_mix(model: Model) -> None:
     X, y = sentences(20, 1)
-    hashed = train(ItemExtractor(hashed=64)(X, y), optimiser=Descent(), stop=Stop(max_iterations=5))
+    hashed = train(ItemExtractor(hashed=64)(X, y), optimizer=Descent(), stop=Stop(max_iterations=5))
     assert hashed.predict(ItemExtractor(hashed=64)(X))
     with pytest.raises(ValueError, match="have no names"):
         model.predict(ItemExtractor(hashed=64)(X))

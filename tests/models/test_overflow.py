@@ -63,7 +63,7 @@ def queries(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
         return model.potentials(model.batch_of(ASKED))
 
     yield "log Z", lambda: inference.log_partition(scores())
-    yield "entropy of labellings", lambda: inference.entropy(scores())
+    yield "entropy of labelings", lambda: inference.entropy(scores())
     yield "decode", lambda: inference.decode(scores())
     yield "k best", lambda: inference.kbest(scores(), 3)
     yield "sample", lambda: inference.sample(scores(), 3)

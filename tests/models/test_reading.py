@@ -65,7 +65,7 @@ def test_the_column_of_labels() -> None:
     assert model.dataset(bare).batch.label is None
     assert model.dataset(Columns.from_rows(ROWS, names=NAMES)).batch.label is not None
     assert Reader(model)(Columns.from_rows(ROWS, names=NAMES), gold=False).batch.label is None
-    with pytest.raises(ValueError, match="the data have no labels; give labelled data"):
+    with pytest.raises(ValueError, match="the data have no labels; give labeled data"):
         model.evaluate(bare)
     assert model.evaluate(bare, y=[["O", "B", "I"], ["O", "B"]]) == 1.0
     assert model.log_likelihood(bare, [["O", None, "I"], ["O", "B"]]).shape == (2,)

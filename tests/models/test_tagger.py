@@ -66,7 +66,7 @@ def model_of(kind: str) -> Model:
         y = [["O"] * len(x) for x in X]
         X[0], y[0] = [["w=1"]] * len(LABELS), LABELS
     extract = ItemExtractor(hashed=64 if kind == "hashed" else None)
-    options: dict[str, Any] = {"optimiser": "lbfgs", "stop": Stop(max_iterations=1)}
+    options: dict[str, Any] = {"optimizer": "lbfgs", "stop": Stop(max_iterations=1)}
     model = train(extract(X, y), **options, **KINDS[kind])
     structure = LocalChain(model.labels) if kind == "local" else model.structure
     return replace(model, w=rng.normal(size=model.w.shape), structure=structure)

@@ -10,7 +10,7 @@ import pytest
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.data.segmentation import segments_of, tagged
 from crfkit.features import ItemExtractor
 from crfkit.models.tags import Spelling, as_segments, scheme_of, segmented
@@ -60,7 +60,7 @@ def bare(lengths: list[int]) -> Dataset:
 def test_tags_become_segments_and_tags_again(scheme: str, seed: int) -> None:
     lengths, segments = random_segments(seed)
     y = [spelled(each, T, scheme) for each, T in zip(segments, lengths, strict=True)]
-    data = labelled(bare(lengths), y, Alphabet())
+    data = labeled(bare(lengths), y, Alphabet())
     assert scheme_of(data) == scheme
     made = as_segments(data)
     assert made.extractor is not None

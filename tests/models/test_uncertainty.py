@@ -23,7 +23,7 @@ def pool(N: int, seed: int) -> tuple[list[list[list[str]]], list[list[str]]]:
 
 
 def logs(model: Any, x: Any) -> Floats:
-    """log p(y | x) of all labellings, the highest first."""
+    """log p(y | x) of all labelings, the highest first."""
     scores = model.potentials(model.batch_of([x])).sequence(0)
     every = [inference.score(scores, list(path)) for path in product(range(3), repeat=len(x))]
     return np.sort(np.array(every) - np.logaddexp.reduce(every))[::-1]
@@ -70,13 +70,13 @@ def test_parts_and_empty_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
 def accuracy(method: str | None, seed: int) -> float:
     """Label five sequences at a time, the most uncertain ones or (None) random ones."""
     (X, y), random = pool(200, seed), np.random.default_rng(seed)
-    labelled = list(range(5))
+    labeled = list(range(5))
     for _ in range(6):
-        crf = ChainCRF(threads=1).fit([X[n] for n in labelled], [y[n] for n in labelled])
-        left = np.setdiff1d(np.arange(200), labelled)
+        crf = ChainCRF(threads=1).fit([X[n] for n in labeled], [y[n] for n in labeled])
+        left = np.setdiff1d(np.arange(200), labeled)
         worth = random.random(len(left)) if method is None else crf.uncertainty([X[n] for n in left], method)  # type: ignore[arg-type]
-        labelled += left[np.argsort(-worth)[:5]].tolist()
-    crf = ChainCRF(threads=1).fit([X[n] for n in labelled], [y[n] for n in labelled])
+        labeled += left[np.argsort(-worth)[:5]].tolist()
+    crf = ChainCRF(threads=1).fit([X[n] for n in labeled], [y[n] for n in labeled])
     return float(np.mean([crf.score(*pool(300, 1000))]))
 
 

@@ -74,7 +74,7 @@ def case(seed: int, hidden: bool) -> tuple[GraphPotentials, GraphGold, Floats]:
     while True:
         potentials = random_graph(rng, graphs=3, factors=6, forbidden=0.05)
         label = rng.integers(0, potentials.batch.width).astype(np.int32)
-        if np.isfinite(potentials.labelling_score(label)).all():
+        if np.isfinite(potentials.labeling_score(label)).all():
             break
     if hidden:
         label[rng.random(len(label)) < 0.3] = -1

@@ -40,7 +40,7 @@ def partly(b: Batch) -> Batch:
     return replace(b, label=label, allowed=mask)
 
 
-def labelled(*label: int) -> Batch:
+def labeled(*label: int) -> Batch:
     return replace(batch(), label=np.array(label, dtype=np.int32))
 
 
@@ -59,14 +59,14 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood]] = {
     "weights and edge attributes": (replace(batch(edges=True), weight=weights), Chain(L), Likelihood()),
     "label weights": (batch(), Chain(L), Likelihood(label_weights={"1": 3.0, "2": 0.5})),
     "partial labels": (partly(batch()), Chain(L), Likelihood()),
-    "unknown labels": (labelled(-1, 0, 1, 2, -1, -1, 0, 1, 2, -1), Chain(L), Likelihood()),
+    "unknown labels": (labeled(-1, 0, 1, 2, -1, -1, 0, 1, 2, -1), Chain(L), Likelihood()),
     "soft labels": (replace(batch(), soft=soft(10)), Chain(L), Likelihood()),
     "soft labels and edge attributes": (replace(batch(edges=True), soft=soft(10)), Chain(L), Likelihood()),
     "partial labels and edge attributes": (partly(batch(edges=True)), Chain(L), Likelihood()),
     "dense and edge attributes": (batch(edges=True, dense=True), Chain(L), Likelihood()),
     "weighted partial labels": (replace(partly(batch()), weight=weights), Chain(L), Likelihood()),
     "constraints": (
-        labelled(0, 0, 1, 2, 0, 1, 0, 0, 1, 2),
+        labeled(0, 0, 1, 2, 0, 1, 0, 0, 1, 2),
         Chain(L, constraints=[Forbid("0", "2"), Forbid("1", "1")]),
         Likelihood(),
     ),
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood]] = {
         Likelihood(),
     ),
     "order 2 constraints": (
-        labelled(0, 0, 1, 2, 0, 1, 0, 0, 1, 2),
+        labeled(0, 0, 1, 2, 0, 1, 0, 0, 1, 2),
         Chain(L, order=2, constraints=[Forbid("0", "2"), Forbid("1", "1")]),
         Likelihood(),
     ),
@@ -200,11 +200,11 @@ def test_the_orders_of_layout_and_chain_must_agree() -> None:
         Likelihood().bind(layout_of(batch(), Chain(L)), Chain(L, order=2), batch())
 
 
-def test_a_sequence_without_a_labelling_is_named_whatever_its_weight() -> None:
+def test_a_sequence_without_a_labeling_is_named_whatever_its_weight() -> None:
     chain = Chain(L, order=2, constraints=[Forbid("0", "0")])
     mask = np.ones((10, L), dtype=np.bool_)
     mask[4:8, 1:] = False  # sequence 2 may only have the label 0
     data = replace(batch(), label=None, allowed=mask, weight=weights)
     problem = Likelihood().bind(layout_of(data, chain), chain, data)
-    with pytest.raises(ValueError, match="sequence 2 has no labelling"):
+    with pytest.raises(ValueError, match="sequence 2 has no labeling"):
         problem.value_and_grad(np.zeros(problem.size), np.empty(problem.size))

@@ -1,4 +1,4 @@
-"""Losses other than the likelihood against their definitions, by enumeration of all labellings."""
+"""Losses other than the likelihood against their definitions, by enumeration of all labelings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from crfkit import inference
 from crfkit.data.batch import Batch
-from crfkit.inference.reference.enumeration import Outcome, enumerate_labellings
+from crfkit.inference.reference.enumeration import Outcome, enumerate_labelings
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import OBJECTIVES, Exponential, Likelihood, MarginalLikelihood, MaxMargin
@@ -72,15 +72,15 @@ def marginal(every: list[Outcome], gold: Outcome) -> float:
     return sum(total - log_sum(scores) for scores in same)
 
 
-#: The loss of one sequence, from the scores of all its labellings and from its gold one.
-BY_LABELLINGS: dict[str, Callable[[list[Outcome], Outcome], float]] = {
+#: The loss of one sequence, from the scores of all its labelings and from its gold one.
+BY_LABELINGS: dict[str, Callable[[list[Outcome], Outcome], float]] = {
     "softmax-margin": softmax_margin,
     "pseudo-likelihood": pseudo,
     "marginal-likelihood": marginal,
 }
 CASES = [
     (objective, structure, edges)
-    for objective in BY_LABELLINGS
+    for objective in BY_LABELINGS
     for structure in STRUCTURES
     for edges in (False, True)
     if not edges or structure in ("order 1", "constraints", "semi")
@@ -89,11 +89,11 @@ CASES = [
 
 
 def sequences(loss: LinearLoss, w: Any) -> list[tuple[list[Outcome], Outcome]]:
-    """All labellings of each sequence with their scores, and the gold one."""
+    """All labelings of each sequence with their scores, and the gold one."""
     potentials, found = loss.potentials(w), []
     label = np.asarray(loss.batch.label)
     for n in range(loss.batch.sequences):
-        every = list(enumerate_labellings(potentials.sequence(n)))
+        every = list(enumerate_labelings(potentials.sequence(n)))
         right = tuple(label[loss.batch.seq_ptr[n] : loss.batch.seq_ptr[n + 1]].tolist())
         same = [y for y in every if y.labels == right and (y.begin is None or all(y.begin))]
         assert len(same) == 1
@@ -105,7 +105,7 @@ def sequences(loss: LinearLoss, w: Any) -> list[tuple[list[Outcome], Outcome]]:
 def test_losses_are_enumeration(objective: str, structure: str, edges: bool) -> None:
     loss = bound(OBJECTIVES[objective](), structure, edges=edges)
     w = weights_of(loss)
-    each = [BY_LABELLINGS[objective](every, gold) for every, gold in sequences(loss, w)]
+    each = [BY_LABELINGS[objective](every, gold) for every, gold in sequences(loss, w)]
     assert loss.value_and_grad(w, np.empty(loss.size)) == pytest.approx(loss.weight @ each, abs=1e-9)
 
 
@@ -146,7 +146,7 @@ def piecewise_pseudo(table: Any, gold: tuple[int, ...]) -> float:
     ("objective", "of_factor"),
     [("piecewise", piecewise), ("piecewise-pseudo-likelihood", piecewise_pseudo)],
 )
-def test_pieces_are_normalised_one_by_one(
+def test_pieces_are_normalized_one_by_one(
     objective: str, of_factor: Callable[[Any, tuple[int, ...]], float], structure: str, edges: bool
 ) -> None:
     if edges and structure not in ("order 1", "constraints"):
@@ -195,7 +195,7 @@ def test_limits_on_lengths_are_refused_or_left_out() -> None:
 
 
 def test_expectations_given_each_label_are_clamped_sums() -> None:
-    """One sweep over marked labellings against one clamped sweep for each position, with large scores."""
+    """One sweep over marked labelings against one clamped sweep for each position, with large scores."""
     rng, T = np.random.default_rng(3), 40
     chain, label = Chain(L), rng.integers(0, L, T).astype(np.int32)
     given = chain.potentials(20.0 * rng.normal(size=(T, L)), 20.0 * rng.normal(size=(L, L)), seq_ptr=[0, T])
@@ -253,7 +253,7 @@ def test_the_exponential_loss_is_enumeration(structure: str) -> None:
 
 
 def test_the_exponential_loss_of_long_sequences_is_a_number() -> None:
-    T = 5000  # 2^5000 labellings
+    T = 5000  # 2^5000 labelings
     given = Chain(2).potentials(np.zeros((T + 1, 2)), seq_ptr=[0, T, T + 1])
     value, found = Exponential().loss(given, Path(given.seq_ptr, np.zeros(T + 1, np.int32)), np.ones(2))
     assert value == pytest.approx(2.0 * (T * np.log(2.0) - np.log(2.0)), rel=1e-12)

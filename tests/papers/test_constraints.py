@@ -20,5 +20,5 @@ def test_quick_from_end_to_end(tmp_path: Path) -> None:
     free, kept = (found[f"{case}, {one}: F1 of spans"] for one in ("Viterbi", "global constraints"))
     assert free < kept < 100.0
     text = (tmp_path / "report.md").read_text()
-    assert "programs over the trellis give the best labelling" in text
+    assert "programs over the trellis give the best labeling" in text
     assert "not decided yet" not in text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit.papers import Given, Result, named, reproduce
-from crfkit.papers.mixed_order import EMITTED, LENGTH, NEXT, OPTIMISERS, Source
+from crfkit.papers.mixed_order import EMITTED, LENGTH, NEXT, OPTIMIZERS, Source
 from crfkit.papers.mixed_order_claims import MODELS, claims
 
 
@@ -73,4 +73,4 @@ def test_claims_follow_from_the_numbers() -> None:
         "50 % fewer errors"
         in claims({k: v for k, v in results(1.0, 1.0, 2.0).items() if k[0] == 0}, {})[0].why
     )
-    assert OPTIMISERS == ("L-BFGS", "Algorithm S")
+    assert OPTIMIZERS == ("L-BFGS", "Algorithm S")

@@ -15,5 +15,5 @@ def test_quick_from_end_to_end(tmp_path: Path) -> None:
     assert 20.0 < found["generated, one chain, no penalty, 60 sentences"] < 100.0
     assert found["generated, pool, random, 60 sentences"] > found["generated, pool, random, 20 sentences"]
     text = (tmp_path / "report.md").read_text()
-    assert "pools are better than the unregularised chain" in text
+    assert "pools are better than the unregularized chain" in text
     assert "not decided yet" not in text

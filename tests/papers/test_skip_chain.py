@@ -40,7 +40,7 @@ def test_spans_of_several_tokens() -> None:
     assert "list=honorific" in made._own()[-2]
 
 
-def test_features_of_neighbours_stay_within_the_mail() -> None:
+def test_features_of_neighbors_stay_within_the_mail() -> None:
     joined = mails("a b c d e f g h")
     apart = Mails("", joined.words, joined.label, np.array([0, 5, 8]), {})
     own = sum(len(names) for names in joined._own())
@@ -50,5 +50,5 @@ def test_features_of_neighbours_stay_within_the_mail() -> None:
     assert joined.attributes.nnz == 2 * sum(8 - abs(d) for d in range(-4, 5))
 
 
-def test_skips_join_identical_capitalised_words() -> None:
+def test_skips_join_identical_capitalized_words() -> None:
     assert mails("Ann met Bob and Ann and Bob").skips(np.array([0])).tolist() == [[0, 4], [2, 6]]

@@ -1,4 +1,4 @@
-"""Ground rules agree with the formula, evaluated for all labellings; learned weights with plain graphs."""
+"""Ground rules agree with the formula, evaluated for all labelings; learned weights with plain graphs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def implies(body: bool, head: bool) -> bool:
 Truth = Callable[[Any, Any, Any], bool]  # of smokes [N], topic [N] and the values of variables
 
 
-#: Rule -> its variables' values, those that have weights each, and whether it is true of a labelling.
+#: Rule -> its variables' values, those that have weights each, and whether it is true of a labeling.
 CASES: dict[str, tuple[list[Any], list[int], Truth]] = {
     "smokes(x) -> topic(x, 'A')": (
         [range(N)],
@@ -143,12 +143,12 @@ def test_fixed_weights_and_hard_rules(text: str) -> None:
     wanted = inference.marginals(GraphScores(layout, learned).potentials(np.array([-0.7])))["topic"]
     assert inference.marginals(fixed.potentials())["topic"] == pytest.approx(wanted)
     _, hard = grounded(f"{text}.")
-    most = max(sum(counts(text, s, t).values()) for s, t in _all_labellings())
-    allowed = sum(sum(counts(text, s, t).values()) == most for s, t in _all_labellings())
+    most = max(sum(counts(text, s, t).values()) for s, t in _all_labelings())
+    allowed = sum(sum(counts(text, s, t).values()) == most for s, t in _all_labelings())
     assert inference.log_partition(hard.potentials()) == pytest.approx(np.log(allowed))
 
 
-def _all_labellings() -> list[Any]:
+def _all_labelings() -> list[Any]:
     return [*product(product(range(2), repeat=N), product(range(3), repeat=N))]
 
 

@@ -1,4 +1,4 @@
-"""`Forbid` and `Require` against a look at neighbours one by one; constraints as values; what is refused."""
+"""`Forbid` and `Require` against a look at neighbors one by one; constraints as values; what is refused."""
 
 import copy
 import pickle

@@ -94,7 +94,7 @@ def test_states_are_merged_and_ordered_as_moore_does(monkeypatch: pytest.MonkeyP
     chance = random.Random(1)
     for _ in range(150):
         rules, labels = chosen(chance)
-        with suppress(ValueError):  # no labelling is left, or a type has no label
+        with suppress(ValueError):  # no labeling is left, or a type has no label
             resolve(rules, labels)
     assert sum(len(found.state_label) > 1 for found, _ in made) > 50
     for found, expected in made:

@@ -149,11 +149,11 @@ def test_evidence(labels: dict[str, Any], message: str) -> None:
         potentials().given(labels)
 
 
-def test_a_graph_without_a_labelling_is_named() -> None:
+def test_a_graph_without_a_labeling_is_named() -> None:
     never = potentials(one=[[0.0, 0.0], [0.0, 0.0], [NEVER, NEVER], [0.0, 0.0]])
     assert inference.log_partition(never)[1] == NEVER
     for query in (inference.marginals, inference.decode, inference.entropy, inference.sample):
-        with pytest.raises(inference.NoLabellingError, match="graph 1 has no labelling"):
+        with pytest.raises(inference.NoLabelingError, match="graph 1 has no labeling"):
             query(never)
 
 
@@ -175,13 +175,13 @@ def test_loose_factors(factor: Any, message: str) -> None:
         Graph.from_factors([2, 2**32 + 2], [])
 
 
-def test_many_labellings_are_scored_in_blocks() -> None:
+def test_many_labelings_are_scored_in_blocks() -> None:
     rng = np.random.default_rng(0)
     potentials = random_graph(rng, graphs=3, forbidden=0.05)
     label = rng.integers(0, potentials.batch.width, size=(40_000, potentials.batch.variables), dtype=np.int32)
-    scores = potentials.labelling_score(label)
+    scores = potentials.labeling_score(label)
     for i in rng.integers(0, len(label), size=50):
-        assert scores[i].tobytes() == potentials.labelling_score(label[i]).tobytes()
+        assert scores[i].tobytes() == potentials.labeling_score(label[i]).tobytes()
 
 
 def test_features_are_carried() -> None:
@@ -218,12 +218,12 @@ def test_scores_of_labels_that_are_not_there_are_refused() -> None:
     batch = Graph({"x": 3}, look=["x"]).batch(sizes={"x": 2})
     potentials = batch.potentials(look=[[0.0, 1.0, 2.0], [0.0, 4.0, 8.0]])
     label = np.array([[[0, 2], [1, 1]]], dtype=np.int32)
-    assert potentials.labelling_score(label).tolist() == [[[8.0], [5.0]]]
+    assert potentials.labeling_score(label).tolist() == [[[8.0], [5.0]]]
     for wrong in (-1, 3):
         with pytest.raises(ValueError, match=f"variable 1 has label {wrong}, expected 0 to 2"):
-            potentials.labelling_score(np.array([0, wrong], dtype=np.int32))
+            potentials.labeling_score(np.array([0, wrong], dtype=np.int32))
     with pytest.raises(ValueError, match="label has 3 entries, expected 2"):
-        potentials.labelling_score(np.zeros(3, dtype=np.int32))
+        potentials.labeling_score(np.zeros(3, dtype=np.int32))
 
 
 def test_graphs_are_equal_where_kinds_and_cliques_are() -> None:

@@ -30,7 +30,7 @@ def test_selected_graphs_answer_as_in_the_whole(seed: int) -> None:
         np.testing.assert_allclose(p, every.clique[name][part.factors[name]], atol=1e-12)
     best = inference.decode(whole)
     flat = np.concatenate([best[kind] for kind in whole.batch.kind_ptr])
-    assert whole.select(order).labelling_score(flat[part.variables]).tolist() == pytest.approx(
+    assert whole.select(order).labeling_score(flat[part.variables]).tolist() == pytest.approx(
         np.asarray(best.score)[order].tolist()
     )
     observed = {kind: np.where(rng.random(len(y)) < 0.5, y, -1) for kind, y in best.labels.items()}

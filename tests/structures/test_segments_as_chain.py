@@ -12,7 +12,7 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.optimise.batch.lbfgs import LBFGS
+from crfkit.optimize.batch.lbfgs import LBFGS
 from crfkit.structures.constraints import Forbid
 
 L = 4
@@ -92,7 +92,7 @@ def test_queries_of_segments_of_one_position_are_those_of_a_chain() -> None:
 
 
 def test_runs_of_labels_have_the_optimum_of_a_chain() -> None:
-    """Where a label may not follow itself, a labelling is one segmentation: its runs of equal labels.
+    """Where a label may not follow itself, a labeling is one segmentation: its runs of equal labels.
 
     Without weights for lengths and for steps from a label to itself both models have the same features.
     """

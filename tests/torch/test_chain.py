@@ -79,13 +79,13 @@ def test_training_finds_the_labels() -> None:
     torch.manual_seed(0)
     crf, net = ChainCRF(3).to(DEVICE), nn.Linear(4, 3).to(DEVICE)
     x, y = torch.randn(8, 5, 4).to(DEVICE), torch.randint(3, (8, 5)).to(DEVICE)
-    optimiser = torch.optim.Adam([*crf.parameters(), *net.parameters()], lr=0.1)
+    optimizer = torch.optim.Adam([*crf.parameters(), *net.parameters()], lr=0.1)
     losses = []
     for _ in range(60):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = crf(net(x), y)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.7 * losses[0]
 
@@ -148,7 +148,7 @@ def limited() -> ChainCRF:
     return trained(constraints=[Scheme("BIO"), SegmentLength(None, 2, 3)])
 
 
-def test_limits_on_segment_lengths_against_all_labellings() -> None:
+def test_limits_on_segment_lengths_against_all_labelings() -> None:
     crf = limited()
     assert crf.chain.resolved is not None
     node = torch.randn(1, 4, 3, generator=torch.Generator().manual_seed(2)).to(DEVICE)
@@ -177,7 +177,7 @@ def test_limits_on_segment_lengths_against_all_labellings() -> None:
     never = torch.tensor([[1, 0, 0, 0]], device=DEVICE)
     assert crf.loss(node, never, check=False) == torch.inf
     assert crf.log_prob(node, never) == -torch.inf
-    with pytest.raises(ValueError, match="sequence 0: the scores and constraints forbid all labellings"):
+    with pytest.raises(ValueError, match="sequence 0: the scores and constraints forbid all labelings"):
         crf.loss(node, never, check=True)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from crfkit.torch import cpu, derivatives, general, ops, reference
 from crfkit.torch.tensors import threads_for
-from tests.cases.torch.chains import Chains, labellings, random_chains, random_labels, rows_of
+from tests.cases.torch.chains import Chains, labelings, random_chains, random_labels, rows_of
 
 FORMS = ["padded", "time-first", "holes", "packed"]
 EDGES = ["shared", "each", "between"]
@@ -51,7 +51,7 @@ def test_second_derivatives(form: str, edges: str, scale: float) -> None:
 def test_second_derivatives_of_a_long_sequence_keep_their_digits() -> None:
     chains = random_chains(1, 3000, 4, dtype=torch.float64)
     ones = torch.ones(1, dtype=torch.float64)
-    along = [torch.full_like(x, 1e6) for x in chains.scores]  # every labelling gains the same
+    along = [torch.full_like(x, 1e6) for x in chains.scores]  # every labeling gains the same
     *made, dot, logz = cpu.hvp(*chains.args, ones, *along)
     assert all(float(x.abs().max()) < 1e-6 for x in made)
     assert float(dot) == pytest.approx(1e6 * (2 * 3000 + 1), rel=1e-14)
@@ -59,13 +59,13 @@ def test_second_derivatives_of_a_long_sequence_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize(("form", "edges"), CASES)
-def test_labellings(form: str, edges: str) -> None:
+def test_labelings(form: str, edges: str) -> None:
     chains = random_chains(6, 4, 3, form=form, edges=edges, forbidden=0.2, dtype=torch.float64)
     exact(cpu.best(*chains.args), reference.best(*chains.args))
     exact(cpu.kbest(*chains.args, 5), reference.kbest(*chains.args, 5))
     draws = cpu.sample(*chains.args, 4, torch.tensor([3]))
     for b in range(6):
-        possible = {y for s, y in labellings(chains, b) if s > -torch.inf}
+        possible = {y for s, y in labelings(chains, b) if s > -torch.inf}
         rows = rows_of(chains, b)
         for i in range(4):
             path = draws[i] if form == "packed" else draws[:, i]

@@ -1,4 +1,4 @@
-"""The kernels for the best labelling and for draws against the reference and all labellings."""
+"""The kernels for the best labeling and for draws against the reference and all labelings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 
 from crfkit.torch import reference
 from crfkit.torch.cuda import paths
-from tests.cases.torch.chains import Chains, labellings, random_chains, rows_of
+from tests.cases.torch.chains import Chains, labelings, random_chains, rows_of
 from tests.cases.torch.devices import DEVICE
 
 FORMS = [("padded", "shared"), ("time-first", "each"), ("holes", "between"), ("packed", "each")]
@@ -58,7 +58,7 @@ def test_best_of_large_scores(kernel: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the interpreter, for NaN
-def test_a_chain_that_is_not_a_number_or_has_no_labelling_leaves_others_alone(kernel: str) -> None:
+def test_a_chain_that_is_not_a_number_or_has_no_labeling_leaves_others_alone(kernel: str) -> None:
     chains = random_chains(4, 3, 2, device=DEVICE)
     chains.length[:] = 3
     right, value = reference.best(*chains.double().args)
@@ -84,7 +84,7 @@ def test_draws_follow_the_distribution(form: str, edges: str) -> None:
     n = 300
     draws = paths.sample(*chains.args, n, torch.tensor([5], device=DEVICE)).cpu()
     for b in range(2):  # the third is empty
-        rows, every = rows_of(chains, b), labellings(chains, b)
+        rows, every = rows_of(chains, b), labelings(chains, b)
         drawn = torch.stack([draws[:, r[0]] if form == "packed" else draws[b, :, r[1]] for r in rows], 1)
         if every[0][0] == -torch.inf:
             assert (drawn == -1).all()
@@ -108,7 +108,7 @@ def test_draws_repeat_and_do_not_depend_on_their_number() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the interpreter, for NaN
-def test_draws_of_large_scores_and_of_chains_without_labellings() -> None:
+def test_draws_of_large_scores_and_of_chains_without_labelings() -> None:
     chains = random_chains(3, 3, 2, scale=1e4, device=DEVICE)
     chains.length[:] = 3
     chains.node[1, 1] = -torch.inf

@@ -69,7 +69,7 @@ def test_values_without_gradients_and_marginals(form: str) -> None:
 
 
 def _hard(L: int = 3) -> Chains:
-    """Sequences: usual; with a NaN; without any labelling; with scores of 1e4; empty."""
+    """Sequences: usual; with a NaN; without any labeling; with scores of 1e4; empty."""
     chains = random_chains(5, 6, L, device=DEVICE, seed=3)
     node = chains.node.clone()
     node[1, 2, 1] = torch.nan

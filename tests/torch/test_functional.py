@@ -1,4 +1,4 @@
-"""The functions that users call: every form of input against all labellings, and what they refuse."""
+"""The functions that users call: every form of input against all labelings, and what they refuse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from crfkit.torch import functional
-from tests.cases.torch.chains import Chains, labellings, random_chains, random_labels, rows_of
+from tests.cases.torch.chains import Chains, labelings, random_chains, random_labels, rows_of
 from tests.cases.torch.devices import DEVICE
 
 FORMS = ["padded", "time-first", "holes", "packed", "nested", "sequence"]
@@ -68,7 +68,7 @@ def agrees(y: tuple[int, ...], labels: Tensor, rows: list[tuple[int, ...]]) -> b
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_query_against_all_labellings(form: str) -> None:
+def test_every_query_against_all_labelings(form: str) -> None:
     a = asked(form, unknown=0.3)
     logz = functional.chain_log_partition(a.node, **a.given)
     losses = functional.chain_loss(a.node, labels=a.gold, reduction="none", **a.given)
@@ -83,7 +83,7 @@ def test_every_query_against_all_labellings(form: str) -> None:
         assert draws.is_nested
         node, steps = node.values(), steps.values()
     for b in range(4):
-        every, rows = labellings(a.chains, b), rows_of(a.chains, b)
+        every, rows = labelings(a.chains, b), rows_of(a.chains, b)
         score = torch.tensor([s for s, _ in every], dtype=torch.float64)
         p = score.softmax(0).tolist()
         assert float(logz[b]) == pytest.approx(float(score.logsumexp(0)))
@@ -106,7 +106,7 @@ def test_every_query_against_all_labellings(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("edges", ["shared", "each"])
-def test_sets_and_distributions_against_all_labellings(form: str, edges: str) -> None:
+def test_sets_and_distributions_against_all_labelings(form: str, edges: str) -> None:
     if form in ("nested", "sequence") and edges == "each":
         return  # the same path as packed and padded
     a = asked(form, edges=edges)
@@ -125,7 +125,7 @@ def test_sets_and_distributions_against_all_labellings(form: str, edges: str) ->
         both, functional.chain_loss(a.node, labels=a.gold, reduction="none", **a.given)
     )
     for b in range(4):
-        every, rows = labellings(a.chains, b), rows_of(a.chains, b)
+        every, rows = labelings(a.chains, b), rows_of(a.chains, b)
         score = torch.tensor([s for s, _ in every], dtype=torch.float64)
         logz = score.logsumexp(0)
         inside = [all(bool(sets[row][i]) for i, row in zip(y, rows, strict=True)) for _, y in every]
@@ -298,7 +298,7 @@ def test_gold_that_is_forbidden_costs_infinity_and_leaves_the_others_alone() -> 
             labels[[1, 1, 2]],
             check=True,
         )
-    with pytest.raises(ValueError, match="sequence 0: the scores and constraints allow no labelling"):
+    with pytest.raises(ValueError, match="sequence 0: the scores and constraints allow no labeling"):
         functional.chain_loss(node, torch.full_like(edge, -torch.inf), labels, check=True)
     assert functional.chain_loss(node, edge, labels[[1, 1, 2]], check=True).isfinite()
 

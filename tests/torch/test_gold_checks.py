@@ -72,7 +72,7 @@ def test_an_empty_set_of_labels_is_an_error_in_a_chain_only() -> None:
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "token", "none"])
-def test_a_sequence_without_positions_has_one_labelling(reduction: Any) -> None:
+def test_a_sequence_without_positions_has_one_labeling(reduction: Any) -> None:
     crf = ChainCRF(3, device=DEVICE)
     node = torch.randn(2, 4, 3, device=DEVICE, requires_grad=True)
     mask = torch.zeros(2, 4, dtype=torch.bool, device=DEVICE)

@@ -96,7 +96,7 @@ def test_answers_of_segments_are_those_of_the_same_scores_in_float64(name: str, 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("order", [1, 2])
 def test_entropy_and_divergence_are_not_negative(dtype: torch.dtype, order: int) -> None:
-    """Where both are 0: one label, or one labelling that has nearly all of the probability."""
+    """Where both are 0: one label, or one labeling that has nearly all of the probability."""
     one = [torch.zeros((1,) * (h + 1), device=DEVICE) for h in range(1, order + 1)]
     edge: Any = one[0] if order == 1 else one
     p, q = (torch.full((1, 5, 1), x, device=DEVICE).to(dtype) for x in (0.1, 3.0))

@@ -1,4 +1,4 @@
-"""The reference in plain torch against all labellings, and its gradients against differences."""
+"""The reference in plain torch against all labelings, and its gradients against differences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from crfkit.torch import derivatives, reference
-from tests.cases.torch.chains import labellings, random_chains, random_labels, rows_of
+from tests.cases.torch.chains import labelings, random_chains, random_labels, rows_of
 
 FORMS = ["padded", "time-first", "holes", "packed"]
 EDGES = ["shared", "each", "between"]
@@ -16,14 +16,14 @@ CASES = [(form, edges) for form in FORMS for edges in EDGES if (form, edges) != 
 
 
 @pytest.mark.parametrize(("form", "edges"), CASES)
-def test_sums_and_best_labellings_against_all_labellings(form: str, edges: str) -> None:
+def test_sums_and_best_labelings_against_all_labelings(form: str, edges: str) -> None:
     chains = random_chains(4, 4, 3, form=form, edges=edges, forbidden=0.15, dtype=torch.float64)
     logz = reference.log_partition(*chains.args)
     labels, score = reference.best(*chains.args)
     several, scores = reference.kbest(*chains.args, 5)
     draws = reference.sample(*chains.args, 3, torch.tensor([0]))
     for b in range(4):
-        every = labellings(chains, b)
+        every = labelings(chains, b)
         rows = rows_of(chains, b)
         total = torch.tensor([s for s, _ in every], dtype=torch.float64).logsumexp(0)
         torch.testing.assert_close(logz[b], total)

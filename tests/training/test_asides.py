@@ -13,7 +13,7 @@ import pytest
 
 from crfkit import Stop, train
 from crfkit.linear.loss import LinearLoss
-from crfkit.optimise.dual.trainer import Dual
+from crfkit.optimize.dual.trainer import Dual
 from crfkit.training.events import Begin, Event, Progress
 from tests.cases.dual import problem_of
 from tests.cases.interrupts import seconds_until_heard
@@ -50,7 +50,7 @@ def test_listeners_that_raise(
             raise error("enough")
 
     def run() -> None:
-        train(dataset(), optimiser=DUAL, listeners=[listen], stop=Stop(max_iterations=2), progress=False)
+        train(dataset(), optimizer=DUAL, listeners=[listen], stop=Stop(max_iterations=2), progress=False)
 
     if error is KeyboardInterrupt and when is Progress:  # is an end as any other
         run()
@@ -90,7 +90,7 @@ ENDING = """
 import os, signal, sys, threading
 import numpy as np
 from crfkit.linear.loss import LinearLoss
-from crfkit.optimise.dual.trainer import Dual
+from crfkit.optimize.dual.trainer import Dual
 from crfkit import train
 from tests.cases.sentences import dataset
 begun = threading.Event()
@@ -102,7 +102,7 @@ LinearLoss.prepare = prepare
 def listen(event):
     begun.wait()
     raise ValueError("the end")
-work = lambda: train(dataset(), optimiser=Dual(threads=2), listeners=[listen], progress=False)
+work = lambda: train(dataset(), optimizer=Dual(threads=2), listeners=[listen], progress=False)
 if sys.argv[1] == "daemon":  # threads of a daemon are daemons
     one = threading.Thread(target=work, daemon=True)
     one.start()

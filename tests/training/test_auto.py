@@ -17,8 +17,8 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
-from crfkit.optimise import LBFGS, Dual
-from crfkit.optimise.problem import End, Step
+from crfkit.optimize import LBFGS, Dual
+from crfkit.optimize.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.choose import choose
 from crfkit.training.memory import marginal_bytes
@@ -45,8 +45,8 @@ def test_segments_are_for_the_dual_too() -> None:
         structure, objective = SemiMarkov(4, max_length=3), Likelihood(l2=1.0)
         data = with_segments(random_batch(np.random.default_rng(0), [12] * 400, A, 4), structure)
         layout = Layout.all_pairs(data, structure)
-        optimiser, _ = choose(objective.bind(layout, structure, data), objective.penalty(layout))
-        assert isinstance(optimiser, expected)
+        optimizer, _ = choose(objective.bind(layout, structure, data), objective.penalty(layout))
+        assert isinstance(optimizer, expected)
 
 
 # ---- the dual hands over
@@ -148,9 +148,9 @@ def dataset(data: Batch, L: int = 4) -> Dataset:
 
 def chosen(data: Batch, l2: float) -> tuple[str, str]:
     problem, penalty = problem_of(data, l2)
-    optimiser, why = choose(problem, penalty)
-    scaled = getattr(optimiser, "preconditioner", "") == "diagonal"
-    return type(optimiser).__name__ + " scaled" * scaled, why
+    optimizer, why = choose(problem, penalty)
+    scaled = getattr(optimizer, "preconditioner", "") == "diagonal"
+    return type(optimizer).__name__ + " scaled" * scaled, why
 
 
 def test_the_dual_is_not_chosen_for_marginals_beyond_its_share_of_memory(
@@ -225,7 +225,7 @@ def test_l1_ends_by_a_rule_of_its_own() -> None:
     assert about is not None
     assert about.end == End.SETTLED
     assert about.iterations < 300
-    closer = train(dataset(noise()), objective=Likelihood(l1=2.0, l2=0.0), optimiser=LBFGS(tolerance=1e-6))
+    closer = train(dataset(noise()), objective=Likelihood(l1=2.0, l2=0.0), optimizer=LBFGS(tolerance=1e-6))
     assert closer.training is not None
     assert about.loss <= closer.training.loss * (1.0 + 1e-4)
 
@@ -249,7 +249,7 @@ def test_cores_are_counted_by_affinity() -> None:
         "from crfkit.native import threads_or_all, usable_cores\n"
         "assert usable_cores() == threads_or_all(None) == 1 and threads_or_all(3) == 3\n"
         "from tests.cases.losses import noise, problem_of\n"
-        "from crfkit.optimise import Dual\n"
+        "from crfkit.optimize import Dual\n"
         "problem, penalty = problem_of(noise(), 2.0)\n"
         "assert Dual(threads=4).start(problem, penalty, np.zeros(problem.size)).sequences.threads == 1\n"
         "print('one core')"

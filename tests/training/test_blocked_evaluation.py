@@ -103,8 +103,8 @@ def test_an_archive_that_is_cut_short_is_refused() -> None:
 @pytest.mark.parametrize("name", ["plbfgs", "cg", "pcg", "steepest", "newton", "rprop"])
 def test_every_method_by_gradients_takes_blocks(tmp_path: Path, name: str) -> None:
     data = dataset()
-    a = train(blocks(data, tmp_path), optimiser=name, stop=Stop(max_iterations=8)).training
-    b = train(data, optimiser=name, stop=Stop(max_iterations=8)).training
+    a = train(blocks(data, tmp_path), optimizer=name, stop=Stop(max_iterations=8)).training
+    b = train(data, optimizer=name, stop=Stop(max_iterations=8)).training
     assert a is not None
     assert b is not None
     assert a.loss == pytest.approx(b.loss, rel=1e-4)
@@ -144,7 +144,7 @@ def parts(blocks, sequences):
             attr=rng.integers(0, A, P * width), label=rng.integers(0, 2, P)), *names)
 
 def fit(data):
-    train(data, optimiser=sys.argv[2], stop=Stop(max_iterations=1), features="all",
+    train(data, optimizer=sys.argv[2], stop=Stop(max_iterations=1), features="all",
         progress=False)
 
 folder = Path(sys.argv[1])

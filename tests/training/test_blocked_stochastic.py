@@ -16,9 +16,9 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
 from crfkit.native import kernels
-from crfkit.optimise import SGD, SGDL1, AdaGrad
-from crfkit.optimise.sequential.sequences import Sequences
-from crfkit.optimise.sequential.visits import Visit, Visits
+from crfkit.optimize import SGD, SGDL1, AdaGrad
+from crfkit.optimize.sequential.sequences import Sequences
+from crfkit.optimize.sequential.visits import Visit, Visits
 from crfkit.structures import Chain
 from crfkit.structures.constraints import SegmentLength
 from crfkit.training import BlockedData
@@ -110,7 +110,7 @@ def test_every_pass_visits_every_sequence_once_block_by_block(tmp_path: Path) ->
 @pytest.mark.parametrize("name", METHODS)
 def test_one_block_gives_the_bits_of_memory(name: str, tmp_path: Path) -> None:
     data = dataset()
-    options = {"objective": objective(name), "optimiser": METHODS[name]}
+    options = {"objective": objective(name), "optimizer": METHODS[name]}
     memory = train(data, **options)
     one = train(blocks(data, tmp_path / "one", 1000), **options)
     assert one.w.tobytes() == memory.w.tobytes()
@@ -125,20 +125,20 @@ def test_one_block_gives_the_bits_of_memory(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_a_resumed_run_gives_the_same_bits(name: str, tmp_path: Path) -> None:
     data = blocks(dataset(), tmp_path / "data", 7)
-    options = {"objective": objective(name), "optimiser": METHODS[name]}
+    options = {"objective": objective(name), "optimizer": METHODS[name]}
     straight = train(data, **options)
     train(data, **options, checkpoint=tmp_path / "run", stop=Stop(max_iterations=2))
     resumed = train(data, **options, checkpoint=tmp_path / "run")
     assert resumed.w.tobytes() == straight.w.tobytes()
-    other = train(data, **{**options, "optimiser": replace(METHODS[name], seed=4)})
+    other = train(data, **{**options, "optimizer": replace(METHODS[name], seed=4)})
     assert other.w.tobytes() != straight.w.tobytes()
 
 
 @pytest.mark.parametrize("name", ["sgd", "sgd-l1", "adagrad"])
 def test_by_name_near_the_optimum(name: str, tmp_path: Path) -> None:
     data = dataset()
-    best = train(data, objective=objective(name), optimiser="lbfgs", stop=Stop(tolerance=1e-6)).training
-    found = train(blocks(data, tmp_path, 7), objective=objective(name), optimiser=name).training
+    best = train(data, objective=objective(name), optimizer="lbfgs", stop=Stop(tolerance=1e-6)).training
+    found = train(blocks(data, tmp_path, 7), objective=objective(name), optimizer=name).training
     assert best is not None
     assert found is not None
     assert found.loss == pytest.approx(best.loss, rel=0.02)
@@ -163,20 +163,20 @@ def test_what_cannot_be_visited(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="SGD does not take limits on segment lengths; use LBFGS"):
         train(
             blocks(data, tmp_path / "a"),
-            optimiser="sgd",
+            optimizer="sgd",
             structure=Chain(constraints=[SegmentLength("A", maximum=50)]),
         )
     label = np.array(data.batch.label)
     label[-1] = -1
     partial = blocks(replace(data, batch=replace(data.batch, label=label)), tmp_path / "b")
     with pytest.raises(ValueError, match="AdaGrad does not take partial labels"):
-        train(partial, optimiser="adagrad")
+        train(partial, optimizer="adagrad")
     for name in ("dual", "exponentiated", "bcd", "gis", "iis-t", "perceptron", "pa", "arow"):
         with pytest.raises(ValueError, match=f"{name} needs all data in memory; .* for lbfgs, .* adagrad"):
-            train(partial, optimiser=name)
+            train(partial, optimizer=name)
 
 
 def test_a_run_that_diverges_at_once_is_an_error(tmp_path: Path) -> None:
     data = blocks(dataset(), tmp_path, 7)
     with pytest.raises(ValueError, match="diverged: the loss is not finite in pass 1; begin"):
-        train(data, objective=Likelihood(l1=1.0, l2=0.0), optimiser=SGDL1(eta0=1e308))
+        train(data, objective=Likelihood(l1=1.0, l2=0.0), optimizer=SGDL1(eta0=1e308))

@@ -71,19 +71,19 @@ def fit(data: Dataset, folder: Path | None = None, cut: int = 0, **options: Any)
 
     keep = None if folder is None else Checkpoints(folder, seconds=None, iterations=7)
     defaults: dict[str, Any] = {
-        "optimiser": Descent(),
+        "optimizer": Descent(),
         "stop": Stop(max_iterations=30),
         "listeners": [stopper],
     }
     return train(data, checkpoint=keep, **{**defaults, **options})
 
 
-@pytest.mark.parametrize("optimiser", [Descent(), "lbfgs"])
+@pytest.mark.parametrize("optimizer", [Descent(), "lbfgs"])
 @pytest.mark.parametrize("features", ["observed", "likely"])
-def test_resumed_runs_give_the_same_bits(tmp_path: Path, optimiser: Any, features: str) -> None:
+def test_resumed_runs_give_the_same_bits(tmp_path: Path, optimizer: Any, features: str) -> None:
     data, dev = dataset(), dataset(20, 2)
     options = {
-        "optimiser": optimiser,
+        "optimizer": optimizer,
         "features": features,
         "dev": dev,
         "stop": Stop(max_iterations=30, dev_every=3, patience=4),
@@ -127,8 +127,8 @@ def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (
-            {"optimiser": Descent(rate=0.02)},
-            r"optimiser is .*rate=0.01.* there and .*rate=0.02",
+            {"optimizer": Descent(rate=0.02)},
+            r"optimizer is .*rate=0.01.* there and .*rate=0.02",
         ),
         ({"objective": Likelihood(l2=3.0)}, "objective is Likelihood.*l2=3.0.* here"),
         ({"features": "all"}, "features is observed there and all here"),
@@ -163,7 +163,7 @@ from tests.cases.sentences import dataset
 from crfkit import Stop, train
 from crfkit.training import Checkpoints
 keep = Checkpoints(sys.argv[1], seconds=None, iterations=1)
-model = train(dataset(), dataset(20, 2), optimiser=Descent(pause=0.002), checkpoint=keep,
+model = train(dataset(), dataset(20, 2), optimizer=Descent(pause=0.002), checkpoint=keep,
               stop=Stop(patience=None, max_iterations=60), threads=1)
 model.w.tofile(sys.argv[2])
 """
@@ -195,7 +195,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         kills += 1
     assert kills == 3
     straight = train(
-        dataset(), dataset(20, 2), optimiser=Descent(), stop=Stop(max_iterations=60, patience=None)
+        dataset(), dataset(20, 2), optimizer=Descent(), stop=Stop(max_iterations=60, patience=None)
     )
     assert out.read_bytes() == straight.w.tobytes()
     assert json.dumps(sorted(os.listdir(tmp_path))) == '["run", "w"]'

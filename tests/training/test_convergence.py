@@ -20,8 +20,8 @@ from crfkit.estimators import CodeCRF, HiddenChainCRF, OpinionPool
 from crfkit.features import ItemExtractor
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.objectives import Exponential, MaxMargin
-from crfkit.optimise import LBFGS, SGD, End
-from crfkit.optimise.problem import Penalty, Smooth, Step
+from crfkit.optimize import LBFGS, SGD, End
+from crfkit.optimize.problem import Penalty, Smooth, Step
 from crfkit.training.choose import NAMES, by_name
 from crfkit.training.convergence import has_converged, remedy_for
 from crfkit.training.events import Event, Failed, History, Progress, StopTraining
@@ -64,12 +64,12 @@ def stop_at_two(event: Event) -> None:
     ("options", "remedy"),
     [
         ({"stop": Stop(max_iterations=2)}, "Raise max_iterations .--max-iter., which is 2"),
-        ({"optimiser": "lbfgs", "stop": Stop(max_iterations=3)}, "Raise max_iterations"),
-        ({"optimiser": LBFGS(max_iterations=2)}, r"LBFGS\(max_iterations=4\)"),
-        ({"optimiser": SGD(max_passes=1)}, r"SGD\(max_passes=2\)"),
-        ({"optimiser": Ending(End.STUCK)}, "Raise tolerance .--tolerance. or l2"),
-        ({"optimiser": Ending(End.DIVERGED)}, "Scale the values of attributes"),
-        ({"optimiser": Ending(End.DIVERGED, float("nan"))}, "Scale the values of attributes"),
+        ({"optimizer": "lbfgs", "stop": Stop(max_iterations=3)}, "Raise max_iterations"),
+        ({"optimizer": LBFGS(max_iterations=2)}, r"LBFGS\(max_iterations=4\)"),
+        ({"optimizer": SGD(max_passes=1)}, r"SGD\(max_passes=2\)"),
+        ({"optimizer": Ending(End.STUCK)}, "Raise tolerance .--tolerance. or l2"),
+        ({"optimizer": Ending(End.DIVERGED)}, "Scale the values of attributes"),
+        ({"optimizer": Ending(End.DIVERGED, float("nan"))}, "Scale the values of attributes"),
     ],
 )
 def test_a_run_that_misses_its_tolerance_warns(options: dict[str, Any], remedy: str) -> None:
@@ -86,15 +86,15 @@ def test_a_run_that_misses_its_tolerance_warns(options: dict[str, Any], remedy: 
     ("options", "end", "converged"),
     [
         ({}, "converged", True),
-        ({"optimiser": "lbfgs"}, "converged", True),
-        ({"optimiser": "owlqn", "objective": Likelihood(l1=1.0, l2=0.0)}, "settled", True),
-        ({"optimiser": "sgd"}, "settled", True),
-        ({"optimiser": LBFGS(max_iterations=30)}, "limit", True),  # certified to be near enough
+        ({"optimizer": "lbfgs"}, "converged", True),
+        ({"optimizer": "owlqn", "objective": Likelihood(l1=1.0, l2=0.0)}, "settled", True),
+        ({"optimizer": "sgd"}, "settled", True),
+        ({"optimizer": LBFGS(max_iterations=30)}, "limit", True),  # certified to be near enough
         ({"stop": Stop(max_iterations=0)}, "planned", False),
         ({"stop": Stop(max_seconds=0.0)}, "budget", False),
         ({"listeners": [stop_at_two]}, "listener", False),
         ({"objective": "perceptron", "stop": Stop(max_iterations=2)}, "planned", False),
-        ({"dev": dataset(20, 2), "optimiser": Descent(), "stop": Stop(patience=1)}, "patience", False),
+        ({"dev": dataset(20, 2), "optimizer": Descent(), "stop": Stop(patience=1)}, "patience", False),
     ],
 )
 def test_an_end_that_was_asked_for_does_not_warn(options: dict[str, Any], end: str, converged: bool) -> None:
@@ -105,7 +105,7 @@ def test_an_end_that_was_asked_for_does_not_warn(options: dict[str, Any], end: s
     assert (about.end, about.converged) == (end, converged)
 
 
-#: What optimisers that do not take the likelihood are for.
+#: What optimizers that do not take the likelihood are for.
 GOALS: dict[str, Any] = {
     **dict.fromkeys(("perceptron", "perceptron-plain", "pa", "arow"), "perceptron"),
     **dict.fromkeys(("mira", "mira-kbest", "mira-crfpp"), "perceptron"),
@@ -117,7 +117,7 @@ GOALS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_optimiser_says_what_kind_of_end_it_is(name: str) -> None:
+def test_every_optimizer_says_what_kind_of_end_it_is(name: str) -> None:
     method: Any = by_name(name)
     limit = "max_iterations" if hasattr(method, "max_iterations") else "max_passes"
     goal, data = GOALS.get(name, Likelihood(l2=0.5)), dataset(12)
@@ -126,7 +126,7 @@ def test_every_optimiser_says_what_kind_of_end_it_is(name: str) -> None:
         label = np.where(np.arange(data.batch.positions) % 3 == 0, -1, data.batch.label).astype(np.int32)
         data = replace(data, batch=replace(data.batch, label=label))
     method = replace(method, **{limit: 30 if "gap" in repr(method) else 2})
-    about = train(data, objective=goal, optimiser=method, stop=Stop(tolerance=0.0)).training
+    about = train(data, objective=goal, optimizer=method, stop=Stop(tolerance=0.0)).training
     assert about is not None
     assert about.end in ("limit", "planned", "converged", "stuck")
     assert about.end != "converged" or "converged" in about.reason or "mean loss" in about.reason
@@ -134,7 +134,7 @@ def test_every_optimiser_says_what_kind_of_end_it_is(name: str) -> None:
 
 def test_the_faces_warn_too() -> None:
     with pytest.warns(ConvergenceWarning, match="max_iterations .*, which is 2") as seen:
-        ChainCRF(optimiser="lbfgs", stop=Stop(max_iterations=2)).fit(X, Y)
+        ChainCRF(optimizer="lbfgs", stop=Stop(max_iterations=2)).fit(X, Y)
     assert seen[0].filename == __file__
     items = [[{"w": f"{word}"} for word in range(len(y))] for y in Y]
     with pytest.warns(ConvergenceWarning, match="max_iterations .*, which is 2") as seen:
@@ -156,14 +156,14 @@ def test_certified_runs_have_converged_however_they_ended() -> None:
     assert has_converged(End.STUCK, 1e-5, 1e-4)
     assert not has_converged(End.STUCK, 1e-3, 1e-4)
     assert not has_converged(End.BUDGET, float("nan"), 1e-4)
-    assert "optimiser, or tolerance" in remedy_for(End.LIMIT, object(), None)
+    assert "optimizer, or tolerance" in remedy_for(End.LIMIT, object(), None)
 
 
 # ---- nothing learned
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"optimiser": "lbfgs"}, {"optimiser": "sgd"}, {"objective": "perceptron"}]
+    "options", [{}, {"optimizer": "lbfgs"}, {"optimizer": "sgd"}, {"objective": "perceptron"}]
 )
 def test_values_that_are_too_large_are_named(options: dict[str, Any]) -> None:
     items = [[{"c": 1.0}, {"b": 2.0}], [{"a": 1.0}, {"b": 1e200}]] * 5
@@ -174,12 +174,12 @@ def test_values_that_are_too_large_are_named(options: dict[str, Any]) -> None:
 
 
 def test_without_a_large_value_the_message_says_what_else_to_try() -> None:
-    with pytest.raises(ValueError, match=r"for a test\. Raise l2, use another optimiser"):
-        train(dataset(), optimiser=replace_first(Ending(End.DIVERGED)))
+    with pytest.raises(ValueError, match=r"for a test\. Raise l2, use another optimizer"):
+        train(dataset(), optimizer=replace_first(Ending(End.DIVERGED)))
 
 
 def replace_first(ending: Ending) -> Any:
-    """Return an optimiser whose first step is the last."""
+    """Return an optimizer whose first step is the last."""
 
     class First(Ending):
         def start(self, problem: Any, penalty: Any, w: Floats, *, state: Any = None) -> Any:
@@ -194,7 +194,7 @@ def replace_first(ending: Ending) -> Any:
 
 
 def test_files_keep_the_end(tmp_path: Path) -> None:
-    model = train(dataset(), optimiser="lbfgs", stop=Stop(max_iterations=2))
+    model = train(dataset(), optimizer="lbfgs", stop=Stop(max_iterations=2))
     model.save(tmp_path / "m.crf")
     again = Model.load(tmp_path / "m.crf").training
     assert again is not None
@@ -202,7 +202,7 @@ def test_files_keep_the_end(tmp_path: Path) -> None:
 
 
 def test_summaries_of_before_still_open() -> None:
-    model = train(dataset(), optimiser="lbfgs")
+    model = train(dataset(), optimizer="lbfgs")
     assert model.training is not None
     plain = json.loads(json.dumps(plain_summary(model.training)))
     arrays: Any = {f"history.{name}": values for name, values in model.training.history.items()}
@@ -215,14 +215,14 @@ def test_summaries_of_before_still_open() -> None:
 
 
 def test_the_last_line_names_the_objective() -> None:
-    about = train(dataset(), optimiser="lbfgs").training
+    about = train(dataset(), optimizer="lbfgs").training
     assert about is not None
     assert f"Objective {about.loss:,.6g} (loss of Likelihood plus penalty)" in str(about)
 
 
 @pytest.mark.parametrize("made", [ChainCRF(), SemiCRF(), HiddenChainCRF(), OpinionPool(experts=2), CodeCRF()])
 def test_a_warning_that_is_an_error_leaves_the_estimator_its_model(made: Any) -> None:
-    made.set_params(stop=Stop(max_iterations=1), optimiser="lbfgs", threads=1)
+    made.set_params(stop=Stop(max_iterations=1), optimizer="lbfgs", threads=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):
@@ -239,14 +239,14 @@ def test_a_warning_that_is_an_error_leaves_graphs_and_listeners_the_model() -> N
     batch = Graph({"a": 2}, one=["a"], two=["a", "a"]).batch(
         graph_ptr={"a": [0, 3]}, labels={"a": [0, 1, 1]}, scopes={"two": [[0, 1], [1, 2]]}
     )
-    crf = GraphCRF(batch.graph, stop=Stop(max_iterations=1), optimiser="lbfgs")
+    crf = GraphCRF(batch.graph, stop=Stop(max_iterations=1), optimizer="lbfgs")
     history = History()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):
             crf.fit(batch)
         with pytest.raises(ConvergenceWarning):
-            train(ItemExtractor()(X, Y), optimiser="lbfgs", stop=Stop(max_iterations=1), listeners=[history])
+            train(ItemExtractor()(X, Y), optimizer="lbfgs", stop=Stop(max_iterations=1), listeners=[history])
     assert crf.n_iter_ == 1
     assert len(crf.predict(batch)["a"]) == 3
     last = history.events[-1]

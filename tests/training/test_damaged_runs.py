@@ -18,9 +18,9 @@ from crfkit.models.store import pack
 from crfkit.training import BlockedData, Stop
 from crfkit.training.events import Progress
 from crfkit.training.tree import read_tree, write_tree
-from tests.cases.damaged_runs import MISSING, damaged, damages, fuzz_blocks, fuzz_checkpoint, labelled, places
+from tests.cases.damaged_runs import MISSING, damaged, damages, fuzz_blocks, fuzz_checkpoint, labeled, places
 
-STATES = ("run", "w")  # of optimisers: tests/optimise/test_damaged_states.py
+STATES = ("run", "w")  # of optimizers: tests/optimize/test_damaged_states.py
 
 
 @pytest.fixture(autouse=True)
@@ -29,12 +29,12 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fit(data: Dataset | BlockedData, folder: Path | None = None, iterations: int = 4, **more: Any) -> Model:
-    options: dict[str, Any] = {"optimiser": "lbfgs", "progress": False, "threads": 1, **more}
+    options: dict[str, Any] = {"optimizer": "lbfgs", "progress": False, "threads": 1, **more}
     return train(data, stop=Stop(max_iterations=iterations), checkpoint=folder, **options)
 
 
 def blocks(folder: Path) -> BlockedData:
-    data = labelled(np.random.default_rng(0))
+    data = labeled(np.random.default_rng(0))
     return BlockedData.write(folder, (data.select(slice(i, i + 2)) for i in (0, 2, 4)))
 
 
@@ -50,7 +50,7 @@ def each(tree: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("features", ["observed", "likely"])
 def test_every_field_of_a_checkpoint(tmp_path: Path, features: str) -> None:
-    data = labelled(np.random.default_rng(0))
+    data = labeled(np.random.default_rng(0))
     fit(data, tmp_path, dev=data, features=features)
     path = tmp_path / "checkpoint.safetensors"
     tree = dict(read_tree(path))
@@ -95,7 +95,7 @@ def test_every_field_of_blocks(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["run/checkpoint", "blocks/blocks", "blocks/block-000001"])
 def test_every_flipped_bit_is_found(tmp_path: Path, name: str) -> None:
-    data = labelled(np.random.default_rng(0))
+    data = labeled(np.random.default_rng(0))
     fit(data, tmp_path / "run")
     blocks(tmp_path / "blocks")
     path = tmp_path / f"{name}.safetensors"
@@ -134,7 +134,7 @@ def test_trees_that_nobody_writes(tmp_path: Path, tree: bytes) -> None:
 
 
 def test_a_second_run_is_told_who_has_the_folder(tmp_path: Path) -> None:
-    data = labelled(np.random.default_rng(0))
+    data = labeled(np.random.default_rng(0))
     told: list[str] = []
 
     def second(event: object) -> None:
@@ -152,7 +152,7 @@ def test_a_second_run_is_told_who_has_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_blocks_is_written_by_one(tmp_path: Path) -> None:
-    data = labelled(np.random.default_rng(0))
+    data = labeled(np.random.default_rng(0))
 
     def parts() -> Iterator[Dataset]:
         yield data

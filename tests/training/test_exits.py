@@ -152,7 +152,7 @@ def test_fit_holds_what_it_has_and_raises(monkeypatch: pytest.MonkeyPatch) -> No
         return train(*given, **{**named, "listeners": [pressed]})
 
     monkeypatch.setattr("crfkit.estimators.fitting.train", tell)
-    crf = ChainCRF(optimiser=Descent())
+    crf = ChainCRF(optimizer=Descent())
     with pytest.raises(KeyboardInterrupt):
         crf.fit(X, Y)
     assert crf.model_.training is not None
@@ -160,7 +160,7 @@ def test_fit_holds_what_it_has_and_raises(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(crf.predict(X[:2])) == 2
     pressed.count = 0
     with pytest.raises(KeyboardInterrupt):
-        GridSearchCV(ChainCRF(optimiser=Descent()), {"structure__order": [0, 1]}, cv=2).fit(X, Y)
+        GridSearchCV(ChainCRF(optimizer=Descent()), {"structure__order": [0, 1]}, cv=2).fit(X, Y)
     assert pressed.count == 3  # the begin, the step in which it was pressed, the end; no other fit
 
 
@@ -218,7 +218,7 @@ def failing(event: Event) -> None:
 
 def test_a_listener_that_raises(tmp_path: Path) -> None:
     history, data = History(), dataset()
-    options: dict[str, Any] = {"optimiser": Descent(), "stop": Stop(max_iterations=9)}
+    options: dict[str, Any] = {"optimizer": Descent(), "stop": Stop(max_iterations=9)}
     with pytest.raises(LookupError, match="a listener with a bug"):
         train(data, checkpoint=tmp_path, listeners=[failing, history], **options)
     saved, failed = history.events[-2:]
@@ -243,7 +243,7 @@ def test_a_listener_that_raises_again_is_warned_of() -> None:
         pytest.raises(LookupError, match="still broken"),
         pytest.warns(RuntimeWarning, match="failed after training had failed: LookupError: still broken"),
     ):
-        train(dataset(), optimiser=Descent(), listeners=[always, history])
+        train(dataset(), optimizer=Descent(), listeners=[always, history])
     assert isinstance(history.events[-1], Failed)
 
 
@@ -254,7 +254,7 @@ def test_a_listener_that_fails_in_the_end() -> None:
 
     history = History()
     with pytest.raises(LookupError, match="no such page"):
-        train(dataset(), optimiser=Descent(), stop=Stop(max_iterations=3), listeners=[at_end, history])
+        train(dataset(), optimizer=Descent(), stop=Stop(max_iterations=3), listeners=[at_end, history])
     assert isinstance(history.events[-1], Failed)
     assert history.events[-1].model.w.any()
 
@@ -276,7 +276,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("full_disk")
 def test_a_checkpoint_that_cannot_be_written(tmp_path: Path) -> None:
     history, data = History(), dataset()
-    options: dict[str, Any] = {"optimiser": Descent(), "stop": Stop(max_iterations=9), "listeners": [history]}
+    options: dict[str, Any] = {"optimizer": Descent(), "stop": Stop(max_iterations=9), "listeners": [history]}
     with pytest.warns(RuntimeWarning, match="No space left on device; training goes on") as seen:
         model = train(data, checkpoint=Checkpoints(tmp_path, iterations=3), **options)
     assert seen[0].filename == __file__
@@ -302,7 +302,7 @@ def test_a_full_disk_leaves_no_half_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("every", "most", "kept"), [(1, 9, 2), (2, 5, 4)])
 def test_a_metric_that_fails_on_the_way_or_in_the_end(every: int, most: int, kept: int) -> None:
     scores, history = iter([0.5, 0.6, float("nan")]), History()
-    options: dict[str, Any] = {"optimiser": Descent(), "stop": Stop(dev_every=every, max_iterations=most)}
+    options: dict[str, Any] = {"optimizer": Descent(), "stop": Stop(dev_every=every, max_iterations=most)}
 
     def metric(gold: Any, predicted: Any) -> float:
         return next(scores)

@@ -16,7 +16,7 @@ from crfkit import Chain, SemiMarkov, Stop, train
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimise.problem import Step
+from crfkit.optimize.problem import Step
 from crfkit.training.certificate import certify
 from crfkit.training.choose import NAMES
 
@@ -50,7 +50,7 @@ CASES: dict[str, Dataset] = {
 PENALTIES: list[dict[str, float]] = [{"l2": x} for x in (0.0, 1e-300, 1e300, 1e308)]
 
 
-def attempt(given: Dataset, objective: str, optimiser: str, structure: Any = None, **penalty: float) -> None:
+def attempt(given: Dataset, objective: str, optimizer: str, structure: Any = None, **penalty: float) -> None:
     """Train; what comes out is finite, and what is refused is one sentence."""
     options: dict[str, Any] = {"at_most": {"x": 0.5}} if objective == "posterior" else {}
     try:
@@ -65,7 +65,7 @@ def attempt(given: Dataset, objective: str, optimiser: str, structure: Any = Non
                 given,
                 structure=Chain() if structure is None else structure,
                 objective=goal,
-                optimiser=optimiser,
+                optimizer=optimizer,
                 stop=Stop(max_iterations=4),
             )
         except ValueError as error:
@@ -76,39 +76,39 @@ def attempt(given: Dataset, objective: str, optimiser: str, structure: Any = Non
     assert "\n" not in refused
 
 
-@pytest.mark.parametrize("optimiser", ["auto", *NAMES])
+@pytest.mark.parametrize("optimizer", ["auto", *NAMES])
 @pytest.mark.parametrize("case", CASES)
-def test_every_optimiser(case: str, optimiser: str) -> None:
+def test_every_optimizer(case: str, optimizer: str) -> None:
     for objective in ("likelihood", "max-margin", "exponential"):
-        attempt(CASES[case], objective, optimiser)
+        attempt(CASES[case], objective, optimizer)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("case", CASES)
 def test_every_objective(case: str, objective: str) -> None:
-    for optimiser in ("auto", "lbfgs"):
-        attempt(CASES[case], objective, optimiser)
+    for optimizer in ("auto", "lbfgs"):
+        attempt(CASES[case], objective, optimizer)
 
 
-@pytest.mark.parametrize("optimiser", ["auto", *NAMES])
+@pytest.mark.parametrize("optimizer", ["auto", *NAMES])
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
-def test_every_penalty(penalty: dict[str, float], optimiser: str) -> None:
+def test_every_penalty(penalty: dict[str, float], optimizer: str) -> None:
     for case in ("1e16", "1e-300"):
-        attempt(CASES[case], "likelihood", optimiser, **penalty)
-    attempt(CASES["1e16"], "likelihood", optimiser, l1=1e300, l2=0.0)
+        attempt(CASES[case], "likelihood", optimizer, **penalty)
+    attempt(CASES["1e16"], "likelihood", optimizer, l1=1e300, l2=0.0)
 
 
-@pytest.mark.parametrize("optimiser", ["auto", "lbfgs", "plbfgs", "dual", "gis", "sgd"])
+@pytest.mark.parametrize("optimizer", ["auto", "lbfgs", "plbfgs", "dual", "gis", "sgd"])
 @pytest.mark.parametrize("structure", [Chain(order=2), SemiMarkov(max_length=2)], ids=["order 2", "segments"])
-def test_other_structures(structure: Any, optimiser: str) -> None:
+def test_other_structures(structure: Any, optimizer: str) -> None:
     for case in CASES.values():
-        attempt(case, "likelihood", optimiser, structure)
+        attempt(case, "likelihood", optimizer, structure)
 
 
 def test_the_value_is_named() -> None:
-    for optimiser in ("auto", "lbfgs", "dual", "sgd", "gis"):
+    for optimizer in ("auto", "lbfgs", "dual", "sgd", "gis"):
         with pytest.raises(ValueError, match=r"sequence 0, position 0: the value of attribute 'a' is 1e\+30"):
-            train(CASES["1e300"], optimiser=optimiser)
+            train(CASES["1e300"], optimizer=optimizer)
 
 
 def test_a_gradient_too_large_to_square_certifies_nothing() -> None:

@@ -47,7 +47,7 @@ def test_sizes_are_those_of_training(structure: Any, features: Any) -> None:
         listeners=[lambda event: begun.append(event) if isinstance(event, Begin) else None],
     )
     assert found.weights == model.layout.weights == sum(found.by_kind.values())
-    assert found.optimiser == begun[0].optimiser
+    assert found.optimizer == begun[0].optimizer
     assert found.why == begun[0].why
     assert 0.0 < found.seconds < 60.0
     assert min(found.bytes.values()) > 0
@@ -65,8 +65,8 @@ def test_budget_bounds_the_time() -> None:
 
 def test_other_methods_and_bad_input() -> None:
     data = generated(*SMALL)
-    found = crfkit.forecast(data, optimiser="sgd")
-    assert found.bytes["optimiser"] > 0
+    found = crfkit.forecast(data, optimizer="sgd")
+    assert found.bytes["optimizer"] > 0
     for line in str(found).splitlines():  # columns stand under each other
         assert line[29:30].strip(), line
         assert line[30:32] in ("", "  "), line

@@ -14,7 +14,7 @@ from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.methods import BeliefPropagation, Elimination
 from crfkit.objectives import MaxMargin, PseudoLikelihood
-from crfkit.optimise import EM, LBFGS
+from crfkit.optimize import EM, LBFGS
 from crfkit.structures import GraphBatch
 from crfkit.structures.evidence import without_observed
 from tests.cases.graph_data import graphs, latent_chains
@@ -49,8 +49,8 @@ def test_em_and_gradients_end_at_stationary_points_of_one_function() -> None:
     data = latent_chains(0)
     options: dict[str, Any] = {"objective": Likelihood(l2=L2), "features": "all", "seed": 1}
     ends = []
-    for optimiser in (LBFGS(tolerance=1e-8), EM(tolerance=1e-8, max_iterations=2000)):
-        crf = GraphCRF(data.graph, optimiser=optimiser, **options).fit(data)
+    for optimizer in (LBFGS(tolerance=1e-8), EM(tolerance=1e-8, max_iterations=2000)):
+        crf = GraphCRF(data.graph, optimizer=optimizer, **options).fit(data)
         value, slope = objective_at(crf, data)
         assert crf.model_.training is not None
         assert value == pytest.approx(crf.model_.training.loss, rel=1e-9)

@@ -20,7 +20,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.methods import ICM, TRWS, Auto, Enumeration, MinCut
 from crfkit.objectives import MaxMargin, Perceptron
-from crfkit.optimise import (
+from crfkit.optimize import (
     AROW,
     BCFW,
     LBFGS,
@@ -32,12 +32,12 @@ from crfkit.optimise import (
     PassiveAggressive,
     Subgradient,
 )
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.structures import GraphBatch
 
 
 def loops(seed: int, *, attractive: bool = False, cost: bool = False, N: int = 8, L: int = 2) -> GraphBatch:
-    """Return rings of three to five variables whose neighbours rather differ, with noisy features."""
+    """Return rings of three to five variables whose neighbors rather differ, with noisy features."""
     rng = np.random.default_rng(seed)
     ptr = np.concatenate([[0], np.cumsum(rng.integers(3, 6, N))])
     V = int(ptr[-1])
@@ -65,8 +65,8 @@ def loss_of(
     return GraphLoss(objective or MaxMargin(), layout, batch, method or Enumeration(), weight=weight)
 
 
-def solved(optimiser: Any, loss: GraphLoss, penalty: Penalty) -> Any:
-    run = optimiser.start(loss, penalty, np.zeros(loss.size))
+def solved(optimizer: Any, loss: GraphLoss, penalty: Penalty) -> Any:
+    run = optimizer.start(loss, penalty, np.zeros(loss.size))
     while not (step := run.step()).stopped:
         pass
     return run.w, step
@@ -79,7 +79,7 @@ def test_differences_are_those_of_scores() -> None:
     weight = rng.uniform(size=batch.graphs)
     ptr, place, amount = GraphDifferences(loss.layout)(batch, loss.gold.label, other, weight)
     scores = loss.scores.potentials(w)
-    apart = weight * (scores.labelling_score(loss.gold.label) - scores.labelling_score(other))
+    apart = weight * (scores.labeling_score(loss.gold.label) - scores.labeling_score(other))
     found = [float(amount[a:b] @ w[place[a:b]]) for a, b in pairwise(ptr)]
     np.testing.assert_allclose(found, apart, atol=1e-12)
 
@@ -102,7 +102,7 @@ def test_violations_are_the_highest_losses(cost: bool) -> None:
 
 @pytest.mark.parametrize("attractive", [False, True])
 @pytest.mark.parametrize(
-    "optimiser",
+    "optimizer",
     [
         BCFW(gap=1e-3),
         BCFW(gap=0.02, step="mixture", sampling="uniform"),
@@ -111,15 +111,15 @@ def test_violations_are_the_highest_losses(cost: bool) -> None:
     ],
     ids=["bcfw", "mixture", "n-slack", "subgradient"],
 )
-def test_margin_methods_agree(optimiser: Any, attractive: bool) -> None:
+def test_margin_methods_agree(optimizer: Any, attractive: bool) -> None:
     batch = loops(4, attractive=attractive)
     loss = loss_of(batch, MaxMargin(l2=0.5), MinCut() if attractive else Auto())
     penalty = Penalty(l2=0.5, nonnegative=attractive_weights(batch.graph, loss.layout))
     best, exact = solved(OneSlack(gap=1e-6), loss, penalty)
-    w, step = solved(optimiser, loss, penalty)
+    w, step = solved(optimizer, loss, penalty)
     assert step.end is not None
     assert step.end.value == exact.end.value == "converged"
-    assert step.objective == pytest.approx(exact.objective, rel=1.1 * optimiser.gap)
+    assert step.objective == pytest.approx(exact.objective, rel=1.1 * optimizer.gap)
     value = loss.value_and_grad(w, np.empty_like(w)) + penalty.value(w)
     assert value == pytest.approx(step.objective, rel=1e-9)
     near = loss.layout.parts["near"]
@@ -134,11 +134,11 @@ def test_margin_runs_go_on_from_their_states() -> None:
     batch = loops(5, attractive=True)
     loss = loss_of(batch, method=MinCut())
     penalty = Penalty(l2=0.5, nonnegative=attractive_weights(batch.graph, loss.layout))
-    for optimiser in (BCFW(gap=1e-9), NSlack(gap=1e-9), OneSlack(gap=1e-9), Subgradient(gap=1e-9)):
-        whole = optimiser.start(loss, penalty, np.zeros(loss.size))
+    for optimizer in (BCFW(gap=1e-9), NSlack(gap=1e-9), OneSlack(gap=1e-9), Subgradient(gap=1e-9)):
+        whole = optimizer.start(loss, penalty, np.zeros(loss.size))
         for _ in range(3):
             whole.step()
-        other = optimiser.start(loss, penalty, np.zeros(loss.size), state=whole.state())
+        other = optimizer.start(loss, penalty, np.zeros(loss.size), state=whole.state())
         for _ in range(2):
             assert whole.step().objective == other.step().objective
         np.testing.assert_array_equal(whole.w, other.w)
@@ -187,7 +187,7 @@ def test_attractive_graphs_stay_submodular(threads: int) -> None:
 
 
 @pytest.mark.parametrize("method", [TRWS(sweeps=1), ICM()])
-def test_certificates_hold_where_labellings_are_not_the_best(method: Any) -> None:
+def test_certificates_hold_where_labelings_are_not_the_best(method: Any) -> None:
     batch = loops(11, L=3)
     exact = GraphCRF(batch.graph, MaxMargin(l2=0.2), stop=Stop(tolerance=1e-4)).fit(batch).model_.training
     crf = GraphCRF(batch.graph, MaxMargin(l2=0.2), method=method, stop=Stop(max_iterations=60))
@@ -281,11 +281,11 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="LBFGS with an L1 penalty does not keep weights at 0 or more"):
         GraphCRF(batch.graph, objective=Likelihood(l1=1.0)).fit(batch)
     with pytest.raises(ValueError, match="does not"):
-        GraphCRF(batch.graph, objective=Likelihood(), optimiser=SGD()).fit(batch)
+        GraphCRF(batch.graph, objective=Likelihood(), optimizer=SGD()).fit(batch)
     hidden = loops(9).graph.batch(labels={"a": [0, -1]}, scopes={"near": [[0, 1]]})
     with pytest.raises(ValueError, match="needs all labels"):
         GraphCRF(hidden.graph, objective=MaxMargin()).fit(hidden)
     with pytest.raises(ValueError, match="only max-margin"):
-        GraphCRF(loops(9).graph, objective=Likelihood(), optimiser="bcfw").fit(loops(9))
+        GraphCRF(loops(9).graph, objective=Likelihood(), optimizer="bcfw").fit(loops(9))
     with pytest.raises(ValueError, match="weights of graphs other than 1"):
         GraphCRF(loops(9).graph, Perceptron()).fit(loops(9), sample_weight=np.full(8, 2.0))

@@ -1,6 +1,6 @@
-"""The training matrix of graphs: objective x method x gold x optimiser, by differences; and chains as graphs.
+"""The training matrix of graphs: objective x method x gold x optimizer, by differences; and chains as graphs.
 
-A member of the registries (objectives, methods, optimisers) that is not entered here fails
+A member of the registries (objectives, methods, optimizers) that is not entered here fails
 `test_every_member_is_here`.
 """
 
@@ -24,10 +24,10 @@ from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
 from crfkit.methods import BeliefPropagation, ExpectationPropagation, MeanField, TreeReweighted
 from crfkit.objectives import OBJECTIVES, ON_GRAPHS
-from crfkit.optimise import LBFGS
-from crfkit.optimise.problem import NotCoveredError, Penalty
-from crfkit.optimise.sequential.minibatch import MiniBatches
-from crfkit.optimise.sequential.sequences import PerceptronSequences
+from crfkit.optimize import LBFGS
+from crfkit.optimize.problem import NotCoveredError, Penalty
+from crfkit.optimize.sequential.minibatch import MiniBatches
+from crfkit.optimize.sequential.sequences import PerceptronSequences
 from crfkit.structures import GraphBatch
 from crfkit.training.choose import NAMES, by_name, check_suits
 from crfkit.training.choose import ON_GRAPHS as MORE_NAMES
@@ -45,7 +45,7 @@ HIDDEN = ("likelihood", *NOTHING, *DRAWN)  # take hidden labels
 BOTH = ("auto", "elimination", "belief-propagation", "enumeration")
 SUMMING = ("tree-reweighted", "mean-field", "tree-ep")
 CUTS = ("min-cut", "qpbo", "expansion", "swap", "ishikawa")
-MAXIMISING = ("trws", "dual", "icm", "lp", "ilp", "combilp", "annealing", *CUTS)
+MAXIMIZING = ("trws", "dual", "icm", "lp", "ilp", "combilp", "annealing", *CUTS)
 NEITHER = ("gibbs",)  # marginals without log Z
 #: Methods that only take some graphs, and say so where they do not.
 PICKY = (*CUTS, "tree-ep")
@@ -75,7 +75,7 @@ def triples(seed: int) -> GraphBatch:
 BATCHES = {"kinds": graphs, "grid": lambda seed: grid(seed, 3), "triples": triples}
 
 
-def labelled(name: str, hidden: bool) -> GraphBatch:
+def labeled(name: str, hidden: bool) -> GraphBatch:
     """Return a batch, whose every third label is hidden where asked for."""
     batch = BATCHES[name](0)
     if not hidden or batch.label is None:
@@ -91,12 +91,12 @@ def refusal(objective: str, method: str, hidden: bool) -> str:
         return "is for chains"
     if hidden and objective not in HIDDEN:
         return "takes one gold label at each position"
-    if objective in SUMS and method in MAXIMISING:
-        return f"{method_of(method).name} does not sum over labellings"
+    if objective in SUMS and method in MAXIMIZING:
+        return f"{method_of(method).name} does not sum over labelings"
     if objective in SUMS and method in NEITHER:
         return "gives marginals without log Z"
     if objective in BEST and method in (*SUMMING, *NEITHER):
-        return f"{method_of(method).name} does not look for the best labelling"
+        return f"{method_of(method).name} does not look for the best labeling"
     return ""
 
 
@@ -115,7 +115,7 @@ def test_gradients_are_differences_or_refused(objective: str, method: str) -> No
         return  # nobody is asked
     served = 0
     for name, hidden in product(BATCHES, (False, True)):
-        batch, why = labelled(name, hidden), refusal(objective, method, hidden)
+        batch, why = labeled(name, hidden), refusal(objective, method, hidden)
         if why:
             with pytest.raises((NotCoveredError, MethodError), match=why) as found:
                 bound(objective, method, batch)
@@ -155,7 +155,7 @@ def check_gradient(loss: GraphLoss, w: Floats) -> None:
 @pytest.mark.parametrize("objective", DRAWN)
 def test_what_is_drawn_asks_nobody(objective: str) -> None:
     for method, hidden in product(METHODS, (False, True)):
-        loss = bound(objective, method, labelled("kinds", hidden))
+        loss = bound(objective, method, labeled("kinds", hidden))
         gradient = np.empty(loss.size)
         assert np.isfinite(loss.value_and_grad(np.zeros(loss.size), gradient))
 
@@ -164,32 +164,32 @@ def test_what_is_drawn_asks_nobody(objective: str) -> None:
 @pytest.mark.parametrize(
     ("objective", "hidden"), [("likelihood", True), *((o, False) for o in EVERY if o not in CHAINS)]
 )
-def test_optimisers_go_down_or_are_refused(objective: str, hidden: bool, name: str) -> None:
-    loss = bound(objective, "auto", labelled("kinds", hidden), weights=False)
-    optimiser = by_name(name, graphs=True)
-    against = any(loss.lacks(kind) for kind in optimiser.needs)
+def test_optimizers_go_down_or_are_refused(objective: str, hidden: bool, name: str) -> None:
+    loss = bound(objective, "auto", labeled("kinds", hidden), weights=False)
+    optimizer = by_name(name, graphs=True)
+    against = any(loss.lacks(kind) for kind in optimizer.needs)
     if loss.drawn:
-        against = against or MiniBatches not in optimiser.needs
-    elif not loss.minimises:
-        against = against or PerceptronSequences not in optimiser.needs
+        against = against or MiniBatches not in optimizer.needs
+    elif not loss.minimizes:
+        against = against or PerceptronSequences not in optimizer.needs
     if against:
         assert (name, objective) not in MUST
         with pytest.raises(NotCoveredError, match=r"^[^\n]+$"):
-            check_suits(loss, optimiser)
+            check_suits(loss, optimizer)
         return
-    check_suits(loss, optimiser)
+    check_suits(loss, optimizer)
     penalty = Penalty(l2=0.0 if name == "sgd-l1" else 1.0, l1=0.1 if name in ("sgd-l1", "bcd") else 0.0)
-    if not loss.minimises and not loss.drawn:
+    if not loss.minimizes and not loss.drawn:
         penalty = Penalty()
     scratch, zero = np.empty(loss.size), np.zeros(loss.size)
     begin = loss.value_and_grad(zero, scratch)
-    run = optimiser.start(loss, penalty, zero)
+    run = optimizer.start(loss, penalty, zero)
     for _ in range(12):
         step = run.step()
         assert np.isfinite(step.objective)
         if step.stopped:
             break
-    if loss.minimises:
+    if loss.minimizes:
         assert loss.value_and_grad(run.w, scratch) + penalty.value(run.w) < begin
 
 
@@ -207,7 +207,7 @@ MUST = {
 
 def test_every_member_is_here() -> None:
     assert {*SUMS, *BEST, *NOTHING, *DRAWN, *CHAINS} == {*EVERY}, "an objective is missing"
-    assert {*BOTH, *SUMMING, *MAXIMISING, *NEITHER} == {*METHODS}, "a method is missing"
+    assert {*BOTH, *SUMMING, *MAXIMIZING, *NEITHER} == {*METHODS}, "a method is missing"
     for name, objective in EVERY.items():
         if name not in CHAINS:
             asks = {"sums": SUMS, "best": BEST, "nothing": (*NOTHING, *DRAWN)}[objective.asks]
@@ -268,7 +268,7 @@ def test_chains_trained_as_graphs_have_the_optimum_of_chains(objective: str) -> 
     made: Any = OBJECTIVES[objective]
     options: dict[str, Any] = {
         "objective": made(l2=0.5),
-        "optimiser": LBFGS(tolerance=1e-10),
+        "optimizer": LBFGS(tolerance=1e-10),
         "features": "all",
     }
     graph, data = as_graph(1)

@@ -17,7 +17,7 @@ from crfkit import Chain, Dataset, Features, Induction, Likelihood, Model, SemiM
 from crfkit.arrays import Bools, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.features import Conjunctions, ItemExtractor
 from crfkit.structures import LocalChain
 from crfkit.training.induction.ranking import Found, Tokens, best_features, tokens_of
@@ -316,7 +316,7 @@ def refused(why: str, data: Dataset | None = None, **options: Any) -> None:
 def test_what_it_is_not_for_is_refused() -> None:
     X, y = xor(3)
     refused("the data have no labels; induction needs", ItemExtractor()(X))
-    half = labelled(ItemExtractor()(X), [[*labels[:-1], None] for labels in y], Alphabet())
+    half = labeled(ItemExtractor()(X), [[*labels[:-1], None] for labels in y], Alphabet())
     refused("partial or soft labels", half)
     refused("hashed ids or ids without names", ItemExtractor(hashed=64)(X, y))
     refused("no attributes", ItemExtractor()([[[] for _ in s] for s in X], y))

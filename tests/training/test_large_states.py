@@ -15,7 +15,7 @@ from crfkit.data.sink import write_bytes
 from crfkit.features import Extractor, Recipe
 from crfkit.models import store
 from crfkit.models.store import pack
-from crfkit.optimise import BCFW, NSlack
+from crfkit.optimize import BCFW, NSlack
 from crfkit.training import Checkpoints
 from crfkit.training.events import Begin, Event
 from crfkit.training.tree import read_tree, write_tree
@@ -34,9 +34,9 @@ def pairs(N: int) -> Dataset:
 
 
 @pytest.mark.filterwarnings("ignore:training ended")
-@pytest.mark.parametrize("optimiser", [NSlack(), BCFW(step="mixture", every=1)])
+@pytest.mark.parametrize("optimizer", [NSlack(), BCFW(step="mixture", every=1)])
 def test_a_checkpoint_of_many_sequences(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimiser: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: Any
 ) -> None:
     """1,000 sequences and a header of half a megabyte; before, 8,000 were too many for one of four."""
     monkeypatch.setattr(store, "LONGEST_HEADER", 1 << 19)
@@ -48,7 +48,7 @@ def test_a_checkpoint_of_many_sequences(
         begun.extend([event.resumed] if isinstance(event, Begin) else [])
 
     def learn(iterations: int, checkpoint: Checkpoints | None) -> Model:
-        options: dict[str, Any] = {"objective": "max-margin", "optimiser": optimiser, "listeners": [listen]}
+        options: dict[str, Any] = {"objective": "max-margin", "optimizer": optimizer, "listeners": [listen]}
         return train(data, stop=Stop(max_iterations=iterations), checkpoint=checkpoint, **options)
 
     first = learn(1, keep)

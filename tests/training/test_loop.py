@@ -13,7 +13,7 @@ import pytest
 from crfkit import Stop, train
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
-from crfkit.optimise.problem import End, Step
+from crfkit.optimize.problem import End, Step
 from crfkit.training.certificate import certify
 from crfkit.training.events import Event, Progress
 from crfkit.training.loop import Facts, NothingLearnedError, follow
@@ -51,7 +51,7 @@ def steps(n: int) -> list[Step]:
     return [Step(100.0 - i) for i in range(n)]
 
 
-def test_the_optimisers_own_reason() -> None:
+def test_the_optimizers_own_reason() -> None:
     outcome = follow(Scripted(Step(3.0), Step(2.0, stopped="converged")), RunRecord(), Stop())
     assert (outcome.reason, outcome.kept, outcome.w.tolist()) == ("converged", 2, [2.0, 2.0])
 
@@ -114,7 +114,7 @@ def test_other_errors_come_through() -> None:
 
 def test_divergence_in_earnest() -> None:
     with pytest.raises(ValueError, match="nothing can be learned: the objective became inf in iteration 1"):
-        train(dataset(), optimiser=Descent(rate=1e160), stop=Stop(max_iterations=20))
+        train(dataset(), optimizer=Descent(rate=1e160), stop=Stop(max_iterations=20))
 
 
 def passes(cost: float, *objectives: float) -> list[Step]:
@@ -123,7 +123,7 @@ def passes(cost: float, *objectives: float) -> list[Step]:
 
 @pytest.mark.parametrize(("cost", "stopped"), [(0.0, 5), (1.0, 5), (2.0, 4), (0.5, 8)])
 def test_patience_counts_passes(cost: float, stopped: int) -> None:
-    """Steps are counted where an optimiser does not say how many passes they were."""
+    """Steps are counted where an optimizer does not say how many passes they were."""
     scores, record = iter([0.5, 0.7, 0.6, 0.7, 0.7, 0.6, 0.6, 0.6, 0.6]), RunRecord()
     run = Scripted(*passes(cost, *[100.0] * 9))
     outcome = follow(run, record, Stop(patience=3), validate=lambda w: next(scores))
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_after_the_step_at_work() -> None:
             signal.raise_signal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    model = train(dataset(), optimiser=Descent(), listeners=[interrupt])
+    model = train(dataset(), optimizer=Descent(), listeners=[interrupt])
     assert model.training is not None
     assert (model.training.reason, model.training.iterations) == ("stopped by the user", 3)
     assert signal.getsignal(signal.SIGINT) is before
@@ -212,7 +212,7 @@ def test_a_second_ctrl_c_ends_the_step() -> None:
 def test_training_in_a_thread() -> None:
     models: list[Any] = []
     worker = threading.Thread(
-        target=lambda: models.append(train(dataset(), optimiser=Descent(), stop=Stop(max_iterations=2)))
+        target=lambda: models.append(train(dataset(), optimizer=Descent(), stop=Stop(max_iterations=2)))
     )
     worker.start()
     worker.join()

@@ -1,6 +1,6 @@
-"""The training matrix: structure x objective x gold x optimiser family, by enumeration and differences.
+"""The training matrix: structure x objective x gold x optimizer family, by enumeration and differences.
 
-A member of the registries (structures that train, objectives, kinds of gold, optimisers) that is not entered
+A member of the registries (structures that train, objectives, kinds of gold, optimizers) that is not entered
 here fails `test_every_member_is_here`.
 """
 
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import optimise
+from crfkit import optimize
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import OBJECTIVES, Likelihood
-from crfkit.optimise.problem import NotCoveredError
+from crfkit.optimize.problem import NotCoveredError
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Scheme, SegmentLength
 from crfkit.structures.kinds import STRUCTURES as KINDS
@@ -97,7 +97,7 @@ def test_gradients_are_differences(structure: str, objective: str, gold: str, ed
 
 
 def feature_vector(loss: LinearLoss, n: int, label: tuple[int, ...], begin: tuple[int, ...]) -> Floats:
-    """Features of one labelling, counted one by one from the batch: no code of the linear layer."""
+    """Features of one labeling, counted one by one from the batch: no code of the linear layer."""
     batch, layout = loss.batch, loss.layout
     a = int(batch.seq_ptr[n])
     index = {tuple(layout.describe(i)[:2]) + layout.describe(i).ngram: i for i in range(layout.weights)}
@@ -164,7 +164,7 @@ def test_likelihood_is_enumeration(structure: str, gold: str, edges: bool) -> No
 
 
 def enumerated(loss: LinearLoss, n: int, w: Floats) -> float:
-    """log of the sum over all labellings minus that of the gold, by brute force."""
+    """log of the sum over all labelings minus that of the gold, by brute force."""
     batch, structure = loss.batch, loss.structure
     a, b = int(batch.seq_ptr[n]), int(batch.seq_ptr[n + 1])
     semi = isinstance(structure, SemiMarkov)
@@ -193,7 +193,7 @@ def enumerated(loss: LinearLoss, n: int, w: Floats) -> float:
 
 
 def possible(structure: Any, label: tuple[int, ...], begin: tuple[bool, ...]) -> bool:
-    """Tell whether lengths and the constraint "no 0 after 0" allow a labelling."""
+    """Tell whether lengths and the constraint "no 0 after 0" allow a labeling."""
     T, semi = len(label), isinstance(structure, SemiMarkov)
     first = [0, *(t + 1 for t, b in enumerate(begin) if b)] if semi and T else list(range(T))
     for p, end in zip(first, [*first[1:], T][: len(first)], strict=True):
@@ -230,27 +230,27 @@ FAMILIES = {
         *(("edges", objective, "path") for objective in ("likelihood", "perceptron", "max-margin")),
     ],
 )
-def test_optimisers_go_down_or_are_refused(structure: str, objective: str, gold: str, name: str) -> None:
+def test_optimizers_go_down_or_are_refused(structure: str, objective: str, gold: str, name: str) -> None:
     edges = structure == "edges"  # order 1, with edge attributes
     loss = loss_of("order 1" if edges else structure, objective, gold, weights=False, edges=edges)
-    optimiser = by_name(name)
-    if any(loss.lacks(kind) for kind in optimiser.needs) or loss.minimises == (name in FAMILIES["mistakes"]):
+    optimizer = by_name(name)
+    if any(loss.lacks(kind) for kind in optimizer.needs) or loss.minimizes == (name in FAMILIES["mistakes"]):
         assert (name, structure, objective, gold) not in MUST
         with pytest.raises(NotCoveredError, match=r"^[^\n]+$"):
-            check_suits(loss, optimiser)
+            check_suits(loss, optimizer)
         return
     penalty = penalty_of(objective, name, loss)
     scratch = np.empty(loss.size)
     zero = np.zeros(loss.size)
     begin = loss.value_and_grad(zero, scratch)
-    run = optimiser.start(loss, penalty, zero)
+    run = optimizer.start(loss, penalty, zero)
     for _ in range(12):
         step = run.step()
         assert np.isfinite(step.objective)
         if step.stopped:
             break
-    assert np.isfinite(optimiser.start(loss, penalty, run.w, state=run.state()).w).all()
-    if loss.minimises:
+    assert np.isfinite(optimizer.start(loss, penalty, run.w, state=run.state()).w).all()
+    if loss.minimizes:
         assert loss.value_and_grad(run.w, scratch) + penalty.value(run.w) < begin
 
 
@@ -303,7 +303,7 @@ MUST = {
 
 def test_every_member_is_here() -> None:
     named = {name for family in FAMILIES.values() for name in family}
-    assert named == {*NAMES}, "an optimiser is missing from FAMILIES"
+    assert named == {*NAMES}, "an optimizer is missing from FAMILIES"
     kinds = {type(made).kind for made in STRUCTURES.values()}
     assert kinds == {*KINDS}, "a structure that can be trained is missing from STRUCTURES"
 
@@ -329,7 +329,7 @@ def test_one_position_is_logistic_regression() -> None:
         loss = Likelihood(l2=1.0).bind(layout, structure, batch)
         free = np.ones(loss.size)
         free[layout.parts["length"]] = 1e12  # segments also have weights of lengths: held at 0
-        run = by_name("lbfgs").start(loss, optimise.Penalty(l2=free), np.zeros(loss.size))
+        run = by_name("lbfgs").start(loss, optimize.Penalty(l2=free), np.zeros(loss.size))
         while not run.step().stopped:
             pass
         ours = run.w[layout.parts["node"]].reshape(K, L).T

@@ -51,7 +51,7 @@ def said(call: Any, *given: Any, **options: Any) -> str:
 @pytest.mark.parametrize(("name", "value", "written"), OF_OBJECTS, ids=[name for name, *_ in OF_OBJECTS])
 def test_options_of_objects_are_refused_with_the_object(name: str, value: Any, written: str) -> None:
     assert said(train, NOTHING, **{name: value}) == f"train has no option {name}: write {written}"
-    if name == "constraints":  # those of whole labellings are an option of ChainCRF
+    if name == "constraints":  # those of whole labelings are an option of ChainCRF
         wrong: Any = ChainCRF(constraints=[Scheme("BIO")])  # type: ignore[list-item]
         assert "give it to the structure, as in Chain(constraints=[...])" in said(
             wrong.fit, [[["a"]]], [["O"]]
@@ -143,7 +143,7 @@ def test_a_chain_without_labels_says_what_to_learn() -> None:
 
 def test_a_local_chain_stays_one_in_a_file(tmp_path: Path) -> None:
     data = dataset(12)
-    made = train(data, structure="local-chain", optimiser="lbfgs", stop=Stop(max_iterations=5))
+    made = train(data, structure="local-chain", optimizer="lbfgs", stop=Stop(max_iterations=5))
     assert made.training is not None
     assert made.training.objective.startswith("Local(")
     made.save(tmp_path / "m.crf")
@@ -172,7 +172,7 @@ def test_models_know_what_made_their_data(tmp_path: Path) -> None:
     assert data[:1].extractor is data.extractor
     BlockedData.write(tmp_path / "blocks", [data])
     for given in (data, BlockedData.open(tmp_path / "blocks")):
-        model = train(given, optimiser="lbfgs", stop=Stop(max_iterations=2))
+        model = train(given, optimizer="lbfgs", stop=Stop(max_iterations=2))
         assert (model.recipe, model.label_column) == (extract.recipe, "tag")
     plain = Dataset(data.batch, data.labels, data.attributes, data.edge_attributes)
     assert train(plain, stop=Stop(max_iterations=2)).recipe is None

@@ -1,4 +1,4 @@
-"""Every optimiser on data without values, of zeros, of columns, without attributes: trained or refused."""
+"""Every optimizer on data without values, of zeros, of columns, without attributes: trained or refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit.linear.layout import Layout
-from crfkit.optimise.problem import NotCoveredError
+from crfkit.optimize.problem import NotCoveredError
 from crfkit.training.choose import NAMES, by_name, check_suits
 from tests.cases.matrix import STRUCTURES, data, goal, penalty_of
 
@@ -37,12 +37,12 @@ def test_other_data_train_or_are_refused(structure: str, variant: str, name: str
         given = replace(given, value=None if change["value"] is None else given.value * change["value"])
     for objective in ("likelihood", "perceptron", "max-margin", "exponential"):
         loss = goal(objective).bind(Layout.all_pairs(given, made), made, given, threads=1)
-        optimiser, penalty = by_name(name), penalty_of(objective, name, loss)
+        optimizer, penalty = by_name(name), penalty_of(objective, name, loss)
         try:
-            check_suits(loss, optimiser, penalty)
+            check_suits(loss, optimizer, penalty)
         except NotCoveredError:
             continue
-        run = optimiser.start(loss, penalty, np.zeros(loss.size))
+        run = optimizer.start(loss, penalty, np.zeros(loss.size))
         for _ in range(3):
             step = run.step()
             assert np.isfinite(step.objective)

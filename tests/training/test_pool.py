@@ -47,7 +47,7 @@ def trained(data: Dataset, subsets: list[Subset], order: int = 1, **options: Any
 
 
 def log_scores(model: Model, data: Dataset) -> list[dict[tuple[int, ...], float]]:
-    """Return log p(y | x) of every labelling of every sequence."""
+    """Return log p(y | x) of every labeling of every sequence."""
     made = []
     for n in range(len(data)):
         batch = model.batch_of(data[[n]])

@@ -1,4 +1,4 @@
-"""Learning by sampling on graphs: contrastive divergence and the stochastic optimisers."""
+"""Learning by sampling on graphs: contrastive divergence and the stochastic optimizers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from crfkit import GraphCRF, Likelihood, Stop
 from crfkit.arrays import Floats
 from crfkit.methods import Elimination
 from crfkit.objectives import ContrastiveDivergence, Perceptron, SampleRank
-from crfkit.optimise import LBFGS, Optimiser, Penalty
-from crfkit.optimise.problem import NotCoveredError, Run, evaluate
-from crfkit.optimise.sequential.minibatch import MiniBatch
+from crfkit.optimize import LBFGS, Optimizer, Penalty
+from crfkit.optimize.problem import NotCoveredError, Run, evaluate
+from crfkit.optimize.sequential.minibatch import MiniBatch
 from tests.cases.cycles import cycles, loss_of
 
 L2 = 0.5
 
 
 def optimum(hidden: bool = False) -> tuple[float, Floats]:
-    """Return the penalised likelihood at its optimum, and the weights there."""
+    """Return the penalized likelihood at its optimum, and the weights there."""
     loss = loss_of(Likelihood(l2=L2), cycles(0, 60, hidden=hidden), Elimination())
     run = LBFGS(tolerance=1e-10).start(loss, Penalty(l2=L2), np.zeros(loss.size))
     while not run.step().stopped:
@@ -120,11 +120,11 @@ def test_threads_and_resumed_runs_keep_the_bits(objective: Any, hidden: bool) ->
 @pytest.mark.parametrize("name", ["sgd", "adagrad", "adam"])
 def test_names_work_on_graphs(name: str) -> None:
     batch = cycles(0, 12)
-    crf = GraphCRF(batch.graph, optimiser=name, stop=Stop(max_iterations=2))
+    crf = GraphCRF(batch.graph, optimizer=name, stop=Stop(max_iterations=2))
     with pytest.warns(UserWarning, match="before it converged"):
         crf.fit(batch)
     assert crf.model_.training is not None
-    assert crf.model_.training.optimiser == f"MiniBatch ({name})"
+    assert crf.model_.training.optimizer == f"MiniBatch ({name})"
     drawn = GraphCRF(batch.graph, "contrastive-divergence", name, stop=Stop(max_iterations=2)).fit(batch)
     assert drawn.model_.w.any()
 
@@ -137,17 +137,17 @@ def test_a_mini_batch_run_settles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("objective", "optimiser", "why"),
+    ("objective", "optimizer", "why"),
     [
         (ContrastiveDivergence(), LBFGS(), "only draws its gradient; use adagrad"),
         (ContrastiveDivergence(), "rprop", "only draws its gradient; use adagrad"),
         (Perceptron(), "adagrad", "least where all weights are 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(objective: Any, optimiser: Optimiser | str, why: str) -> None:
+def test_what_does_not_fit_is_refused(objective: Any, optimizer: Optimizer | str, why: str) -> None:
     batch = cycles(0, 3)
     with pytest.raises(NotCoveredError, match=why):
-        GraphCRF(batch.graph, objective, optimiser).fit(batch)
+        GraphCRF(batch.graph, objective, optimizer).fit(batch)
 
 
 def test_wrong_options_are_refused() -> None:

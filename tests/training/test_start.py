@@ -52,7 +52,7 @@ def edged(labels: str, seed: int) -> Dataset:
 @pytest.mark.parametrize("features", ["observed", "all"])
 def test_weights_are_found_again_by_name(features: Any, order: int) -> None:
     options: Any = {
-        "optimiser": Descent(),
+        "optimizer": Descent(),
         "features": Features(which=features, start=True, stop=True),
         "structure": Chain(order=order),
     }
@@ -67,7 +67,7 @@ def test_weights_are_found_again_by_name(features: Any, order: int) -> None:
 
 
 def test_edge_attributes_and_real_valued_columns_are_found_again() -> None:
-    options: Any = {"optimiser": Descent(), "features": "all"}
+    options: Any = {"optimizer": Descent(), "features": "all"}
     old = train(edged("CAB", 1), stop=Stop(max_iterations=3), **options)
     new = train(edged("ABCD", 2), stop=Stop(max_iterations=0), init=old, **options)
     before, after = by_name(old), by_name(new)
@@ -78,8 +78,8 @@ def test_edge_attributes_and_real_valued_columns_are_found_again() -> None:
 
 def test_a_warm_start_saves_time_and_ends_at_the_same_place() -> None:
     data = dataset()
-    cold = train(data, optimiser="lbfgs")
-    warm = train(data, optimiser="lbfgs", init=cold)
+    cold = train(data, optimizer="lbfgs")
+    warm = train(data, optimizer="lbfgs", init=cold)
     assert cold.training is not None
     assert warm.training is not None
     assert warm.training.iterations < cold.training.iterations / 2
@@ -89,8 +89,8 @@ def test_a_warm_start_saves_time_and_ends_at_the_same_place() -> None:
 def test_hashed_attributes_keep_their_ids() -> None:
     X, y = sentences(20, 1)
     first, second = ItemExtractor(hashed=50), ItemExtractor(hashed=50)
-    old = train(first(X, y), optimiser=Descent(), stop=Stop(max_iterations=3))
-    new = train(second(X, y), optimiser=Descent(), stop=Stop(max_iterations=0), init=old)
+    old = train(first(X, y), optimizer=Descent(), stop=Stop(max_iterations=3))
+    new = train(second(X, y), optimizer=Descent(), stop=Stop(max_iterations=0), init=old)
     np.testing.assert_array_equal(old.w, new.w)
     with pytest.raises(ValueError, match="attributes of the data have names, those of the model are hashed"):
         train(dataset(), init=old)
@@ -98,7 +98,7 @@ def test_hashed_attributes_keep_their_ids() -> None:
 
 def test_models_that_do_not_fit() -> None:
     data = dataset()
-    model = train(data, optimiser=Descent(), stop=Stop(max_iterations=1))
+    model = train(data, optimizer=Descent(), stop=Stop(max_iterations=1))
     bad = model.w.copy()
     bad[3] = np.nan
     with pytest.raises(ValueError, match="weight 3 of the model is nan; a warm start needs finite weights"):
@@ -121,7 +121,7 @@ def test_starting_at_a_function() -> None:
         seen.append((problem.size, layout.weights))
         return np.full(layout.weights, 0.25)
 
-    model = train(data, init=init, optimiser=Descent(), stop=Stop(max_iterations=0))
+    model = train(data, init=init, optimizer=Descent(), stop=Stop(max_iterations=0))
     assert seen == [(model.layout.weights,) * 2]
     assert (model.w == 0.25).all()
 
@@ -173,9 +173,9 @@ def test_the_local_model_is_the_chain_where_there_are_no_steps() -> None:
 
 def test_a_start_at_the_local_model() -> None:
     data = dataset()
-    zero = train(data, optimiser="lbfgs", stop=Stop(max_iterations=0)).training
-    local = train(data, optimiser="lbfgs", stop=Stop(max_iterations=0), init="memm").training
-    best = train(data, optimiser="lbfgs", init="memm").training
+    zero = train(data, optimizer="lbfgs", stop=Stop(max_iterations=0)).training
+    local = train(data, optimizer="lbfgs", stop=Stop(max_iterations=0), init="memm").training
+    best = train(data, optimizer="lbfgs", init="memm").training
     assert zero is not None
     assert local is not None
     assert best is not None
@@ -192,6 +192,6 @@ def test_a_start_at_the_local_model() -> None:
 
 def test_warm_start_is_a_plain_function() -> None:
     data = dataset()
-    model = train(data, optimiser=Descent(), stop=Stop(max_iterations=2))
+    model = train(data, optimizer=Descent(), stop=Stop(max_iterations=2))
     again = warm_start(model, model.layout, model.structure, model.names)
     np.testing.assert_array_equal(again, model.w)

@@ -109,8 +109,8 @@ def test_a_block_of_one_label_is_no_mistake(tmp_path: Path) -> None:
     stored = BlockedData.write(tmp_path / "some", iter(parts))
     assert stored.blocks == 3
     whole = extract([[["x"], ["y"]], [["x"], ["z"]], [["z"]]], [["A", "A"], ["B", "A"], ["B"]])
-    a = train(stored, optimiser="lbfgs", stop=Stop(tolerance=1e-10))
-    b = train(whole, optimiser="lbfgs", stop=Stop(tolerance=1e-10))
+    a = train(stored, optimizer="lbfgs", stop=Stop(tolerance=1e-10))
+    b = train(whole, optimizer="lbfgs", stop=Stop(tolerance=1e-10))
     np.testing.assert_allclose(a.w, b.w, atol=1e-4)
     only = BlockedData.write(tmp_path / "one", iter(parts[:1]))
     with pytest.raises(ValueError, match="all 2 positions have the label 'A'"):
@@ -120,7 +120,7 @@ def test_a_block_of_one_label_is_no_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize("features", ["observed", "all", "likely"])
 def test_training_on_blocks(tmp_path: Path, features: Any) -> None:
     data, dev = dataset(), dataset(20, 2)
-    options: Any = {"optimiser": "lbfgs", "features": features, "stop": Stop(tolerance=1e-9)}
+    options: Any = {"optimizer": "lbfgs", "features": features, "stop": Stop(tolerance=1e-9)}
     stored = train(blocks(data, tmp_path), **options)
     memory = train(data, **options)
     assert stored.training is not None
@@ -136,14 +136,14 @@ def test_blocks_take_everything_that_memory_takes(tmp_path: Path) -> None:
     dev = dataset(20, 2)
     history = train(stored, dev, stop=Stop(max_iterations=4)).training
     assert history is not None
-    assert history.optimiser == "LBFGS"
+    assert history.optimizer == "LBFGS"
     assert "blocks" in history.why
-    warm = train(stored, init="memm", stop=Stop(max_iterations=4), optimiser="lbfgs")
+    warm = train(stored, init="memm", stop=Stop(max_iterations=4), optimizer="lbfgs")
     again = train(
-        stored, init=warm, optimiser=Descent(), stop=Stop(max_iterations=3), checkpoint=tmp_path / "run"
+        stored, init=warm, optimizer=Descent(), stop=Stop(max_iterations=3), checkpoint=tmp_path / "run"
     )
     same = train(
-        stored, init=warm, optimiser=Descent(), stop=Stop(max_iterations=3), checkpoint=tmp_path / "run"
+        stored, init=warm, optimizer=Descent(), stop=Stop(max_iterations=3), checkpoint=tmp_path / "run"
     )
     assert again.w.tobytes() == same.w.tobytes()
 
@@ -167,8 +167,8 @@ def test_a_stream_of_a_file(tmp_path: Path) -> None:
     stored = BlockedData.write(tmp_path / "blocks", map(extract, columns(chunk_positions=40)))
     whole = Extractor(recipe)(next(columns(chunk_positions=10**6)))
     assert stored.blocks > 2
-    a = train(stored, optimiser=Descent(), stop=Stop(max_iterations=3))
-    b = train(whole, optimiser=Descent(), stop=Stop(max_iterations=3))
+    a = train(stored, optimizer=Descent(), stop=Stop(max_iterations=3))
+    b = train(whole, optimizer=Descent(), stop=Stop(max_iterations=3))
     assert a.attributes.strings() == b.attributes.strings()
     np.testing.assert_allclose(a.w, b.w, rtol=1e-9, atol=1e-12)
 
@@ -186,7 +186,7 @@ def test_wrong_blocks(tmp_path: Path) -> None:
     plain = dataset(4)
     unknown = replace(plain, batch=replace(plain.batch, label=None))
     with pytest.raises(ValueError, match="no position has a label"):
-        train(blocks(unknown, tmp_path / "unlabelled"))
+        train(blocks(unknown, tmp_path / "unlabeled"))
     with pytest.raises(TypeError, match="blocks are for training only"):
         train(plain, BlockedData.open(tmp_path / "there"))  # type: ignore[arg-type]
     assert isinstance(BlockedData.open(tmp_path / "there").block(0), Batch)

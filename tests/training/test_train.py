@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crfkit import Chain, Features, Likelihood, Model, Perceptron, Stop, optimise, train
+from crfkit import Chain, Features, Likelihood, Model, Perceptron, Stop, optimize, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -68,10 +68,10 @@ def test_defaults(data: Dataset, dev: Dataset) -> None:
     ],
 )
 def test_the_certificate_is_true(data: Dataset, options: dict[str, Any]) -> None:
-    best = train(data, optimiser="lbfgs", stop=Stop(tolerance=1e-12), **options).training
+    best = train(data, optimizer="lbfgs", stop=Stop(tolerance=1e-12), **options).training
     assert best is not None
     for iterations in (3, 10, 30):
-        some = train(data, optimiser=Descent(), stop=Stop(max_iterations=iterations), **options).training
+        some = train(data, optimizer=Descent(), stop=Stop(max_iterations=iterations), **options).training
         assert some is not None
         assert 0.0 < some.loss - best.loss <= some.gap
 
@@ -88,14 +88,14 @@ def test_tolerance_is_kept(data: Dataset) -> None:
 
 
 def test_same_bits_for_any_number_of_threads(data: Dataset) -> None:
-    one, two = (train(data, optimiser="lbfgs", threads=n, stop=Stop(max_iterations=8)) for n in (1, 2))
+    one, two = (train(data, optimizer="lbfgs", threads=n, stop=Stop(max_iterations=8)) for n in (1, 2))
     assert one.w.tobytes() == two.w.tobytes()
 
 
 def test_the_dev_set_stops_and_the_best_weights_are_kept(data: Dataset, dev: Dataset) -> None:
     history = History()
     stop = Stop(max_iterations=500, dev_every=1, patience=30)
-    model = train(data, dev, stop=stop, listeners=[history], optimiser=Descent())
+    model = train(data, dev, stop=stop, listeners=[history], optimizer=Descent())
     about = model.training
     assert about is not None
     assert about.metric == "token_accuracy"
@@ -116,7 +116,7 @@ def test_dev_every_and_a_metric_of_ones_own(data: Dataset, dev: Dataset) -> None
     model = train(
         data,
         dev,
-        optimiser=Descent(),
+        optimizer=Descent(),
         metric=wrong_tokens,
         stop=Stop(dev_every=4, max_iterations=10, patience=None),
     )
@@ -129,7 +129,7 @@ def test_dev_every_and_a_metric_of_ones_own(data: Dataset, dev: Dataset) -> None
 
 def test_likelihood_as_a_metric(data: Dataset, dev: Dataset) -> None:
     about = train(
-        data, dev, metric="log_likelihood", optimiser=Descent(), stop=Stop(max_iterations=8)
+        data, dev, metric="log_likelihood", optimizer=Descent(), stop=Stop(max_iterations=8)
     ).training
     assert about is not None
     scores = about.history["score"]
@@ -147,7 +147,7 @@ def test_segments_are_judged_as_segments(data: Dataset) -> None:
 
 def test_dev_labels_unknown_to_training_are_reported(data: Dataset) -> None:
     with pytest.warns(DataWarning, match=r"the dev set has labels that the model does not know: D \(\d+\)"):
-        model = train(data, dataset(20, 4, "ABCD"), optimiser=Descent(), stop=Stop(max_iterations=2))
+        model = train(data, dataset(20, 4, "ABCD"), optimizer=Descent(), stop=Stop(max_iterations=2))
     assert "D" not in model.labels
 
 
@@ -156,7 +156,7 @@ def test_listeners_can_stop(data: Dataset) -> None:
         if isinstance(event, Progress) and event.iteration == 4:
             raise StopTraining("seen enough")
 
-    about = train(data, optimiser=Descent(), listeners=[enough]).training
+    about = train(data, optimizer=Descent(), listeners=[enough]).training
     assert about is not None
     assert (about.iterations, about.reason) == (4, "seen enough")
 
@@ -172,7 +172,7 @@ def test_likely_features(data: Dataset) -> None:
 
 
 def test_no_iterations_is_an_evaluation(data: Dataset) -> None:
-    about = train(data, optimiser=Descent(), stop=Stop(max_iterations=0)).training
+    about = train(data, optimizer=Descent(), stop=Stop(max_iterations=0)).training
     assert about is not None
     assert about.loss == pytest.approx(data.batch.positions * np.log(3), rel=1e-12)
     assert about.kept == 0
@@ -183,7 +183,7 @@ def test_hidden_labels_have_no_certificate(data: Dataset) -> None:
     label[::5] = -1
     history = History()
     partly = replace(data, batch=replace(data.batch, label=label))
-    about = train(partly, optimiser=Descent(), stop=Stop(max_iterations=3), listeners=[history]).training
+    about = train(partly, optimizer=Descent(), stop=Stop(max_iterations=3), listeners=[history]).training
     assert about is not None
     assert "not convex" in about.certificate
     begin = cast(Begin, history.events[0])
@@ -193,7 +193,7 @@ def test_hidden_labels_have_no_certificate(data: Dataset) -> None:
 def test_soft_labels(data: Dataset) -> None:
     soft = np.full((data.batch.positions, 3), 0.05)
     soft[np.arange(len(soft)), data.batch.label] = 0.9
-    model = train(replace(data, batch=replace(data.batch, label=None, soft=soft)), optimiser="lbfgs")
+    model = train(replace(data, batch=replace(data.batch, label=None, soft=soft)), optimizer="lbfgs")
     assert model.layout.parts["node"].stop == 3 * len(data.attributes)
     assert model.evaluate(data) > 0.8
 
@@ -207,14 +207,14 @@ def test_the_model_knows_its_recipe() -> None:
     assert train(hashed(*sentences(10, 1))).layout.attributes == 1000
 
 
-# ---- which optimiser ------------------------------------------------------------------------------
+# ---- which optimizer ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("options", "name", "reason"),
     [
         ({}, "LBFGS", "small"),
-        ({"optimiser": "dual"}, "Dual", "as asked for"),
+        ({"optimizer": "dual"}, "Dual", "as asked for"),
         ({"objective": Likelihood(l1=1.0)}, "LBFGS", "L1"),
         ({"objective": Likelihood(l2=0.0)}, "LBFGS", "L2 penalty of 0"),
         ({"structure": Chain(order=0)}, "LBFGS", "order 0"),
@@ -224,7 +224,7 @@ def test_the_choice_is_explained(data: Dataset, options: dict[str, Any], name: s
     history = History()
     train(data, stop=Stop(max_iterations=1), listeners=[history], **options)
     begin = cast(Begin, history.events[0])
-    assert begin.optimiser == name
+    assert begin.optimizer == name
     assert reason in begin.why
 
 
@@ -243,7 +243,7 @@ def test_every_name_trains(data: Dataset, name: str) -> None:
         known = np.where(np.arange(data.batch.positions) % 9 == 0, -1, data.batch.label)
         data = replace(data, batch=replace(data.batch, label=known.astype(np.int32)))
     few = {"Dual": 5, "ExponentiatedMargin": 60}.get(NAMES[name][0], 2)  # of those that do not begin at zero
-    about = train(data, optimiser=name, stop=Stop(max_iterations=few), objective=objective).training
+    about = train(data, optimizer=name, stop=Stop(max_iterations=few), objective=objective).training
     assert about is not None
     assert np.isfinite(about.loss)
     lengths = np.diff(data.batch.seq_ptr)
@@ -253,9 +253,9 @@ def test_every_name_trains(data: Dataset, name: str) -> None:
     assert about.loss < uniform
 
 
-@pytest.mark.parametrize("optimiser", ["perceptron", "pa", "arow", optimise.AROW()])
-def test_mistakes_bring_their_objective_along(data: Dataset, optimiser: Any) -> None:
-    about = train(data, optimiser=optimiser, stop=Stop(max_iterations=1)).training
+@pytest.mark.parametrize("optimizer", ["perceptron", "pa", "arow", optimize.AROW()])
+def test_mistakes_bring_their_objective_along(data: Dataset, optimizer: Any) -> None:
+    about = train(data, optimizer=optimizer, stop=Stop(max_iterations=1)).training
     assert about is not None
     assert about.objective == "Perceptron()"
 
@@ -264,7 +264,7 @@ def test_learning_from_mistakes(data: Dataset) -> None:
     model = train(data, objective="perceptron", stop=Stop(max_iterations=8), features="likely")
     about = model.training
     assert about is not None
-    assert about.optimiser == "AveragedPerceptron"
+    assert about.optimizer == "AveragedPerceptron"
     assert "nothing to tune" in about.why
     assert about.objective == "Perceptron()"
     losses = about.history["objective"]
@@ -283,16 +283,16 @@ def test_learning_from_mistakes(data: Dataset) -> None:
     [
         ({"l2": 0.5}, TypeError, r"objective=Likelihood\(l2=...\)"),
         ({"nonsense_at_all": 5}, TypeError, "no option 'nonsense_at_all'"),
-        ({"optimiser": "lbgfs"}, ValueError, "did you mean 'lbfgs'"),
-        ({"optimiser": Descent}, TypeError, "expected a name or an optimiser"),
+        ({"optimizer": "lbgfs"}, ValueError, "did you mean 'lbfgs'"),
+        ({"optimizer": Descent}, TypeError, "expected a name or an optimizer"),
         ({"objective": "hinge"}, ValueError, "objectives are: likelihood, max-margin, perceptron, local"),
         ({"objective": Likelihood}, TypeError, r"give an object: Likelihood\(\)"),
         (
-            {"objective": "perceptron", "optimiser": "lbfgs"},
+            {"objective": "perceptron", "optimizer": "lbfgs"},
             ValueError,
-            "LBFGS minimises.*use perceptron, pa, arow or",
+            "LBFGS minimizes.*use perceptron, pa, arow or",
         ),
-        ({"objective": "likelihood", "optimiser": "pa"}, ValueError, r"use the objective Perceptron\(\)"),
+        ({"objective": "likelihood", "optimizer": "pa"}, ValueError, r"use the objective Perceptron\(\)"),
         ({"objective": 3}, TypeError, "expected an objective"),
         ({"init": "momm"}, ValueError, "init is 'momm'"),
         ({"objective": Likelihood(l2=-1.0)}, ValueError, "l2"),
@@ -311,7 +311,7 @@ def test_unknown_metric(data: Dataset, dev: Dataset) -> None:
     with pytest.raises(ValueError, match="did you mean 'segment_f1'"):
         train(data, dev, metric="segmentf1")
     with pytest.raises(ValueError, match="metric of the dev set is nan"):
-        train(data, dev, metric=lambda y_true, y_pred: float("nan"), optimiser=Descent())
+        train(data, dev, metric=lambda y_true, y_pred: float("nan"), optimizer=Descent())
 
 
 @pytest.mark.parametrize(
@@ -348,16 +348,16 @@ def test_a_dev_set_with_holes(data: Dataset) -> None:
     label[0] = -1
     history = History()
     holes = replace(data, batch=replace(data.batch, label=label))
-    train(data, holes, optimiser=Descent(), stop=Stop(max_iterations=1), listeners=[history])
+    train(data, holes, optimizer=Descent(), stop=Stop(max_iterations=1), listeners=[history])
     assert (
         "left out of the dev set: 1 sequence without all labels" in cast(Begin, history.events[0]).notes[-1]
     )
 
 
 def test_progress_is_plain_text_without_a_terminal(data: Dataset, capfd: pytest.CaptureFixture[str]) -> None:
-    train(data, optimiser=Descent(), stop=Stop(max_iterations=3))
+    train(data, optimizer=Descent(), stop=Stop(max_iterations=3))
     assert capfd.readouterr() == ("", "")
-    train(data, optimiser=Descent(), stop=Stop(max_iterations=3), progress=True)
+    train(data, optimizer=Descent(), stop=Stop(max_iterations=3), progress=True)
     out, err = capfd.readouterr()
     assert out == ""
     assert "60 sequences" in err
@@ -373,7 +373,7 @@ def test_progress_on_a_terminal(data: Dataset) -> None:
     with open(os.devnull, "w") as nowhere:
         console = Console(file=nowhere, force_terminal=True, record=True, width=200)
         display = Display(console)
-        train(data, optimiser=Descent(), stop=Stop(max_iterations=3), listeners=[display])
+        train(data, optimizer=Descent(), stop=Stop(max_iterations=3), listeners=[display])
         display(Checkpointed("here", 3, 0.1))
         shown = console.export_text()
     assert "Descent: as asked for" in shown
@@ -383,7 +383,7 @@ def test_progress_on_a_terminal(data: Dataset) -> None:
 
 def test_alphabets_of_the_model_do_not_grow_with_the_extractor() -> None:
     extract = ItemExtractor()
-    model = train(extract(*sentences(10, 1)), optimiser=Descent(), stop=Stop(max_iterations=1))
+    model = train(extract(*sentences(10, 1)), optimizer=Descent(), stop=Stop(max_iterations=1))
     size = len(model.attributes)
     extract([[["new"]]], [["Z"]])
     assert (len(model.attributes), "Z" in model.labels) == (size, False)
@@ -397,7 +397,7 @@ def test_what_a_dev_set_keeps_is_told_apart_from_how_the_run_ended(data: Dataset
         data,
         data,
         metric=lambda gold, found: next(scores),
-        optimiser="lbfgs",
+        optimizer="lbfgs",
         stop=Stop(dev_every=1, patience=None, tolerance=1e-6),
     )
     about = model.training

@@ -23,7 +23,7 @@ from crfkit import (
     Stop,
     data,
     inference,
-    optimise,
+    optimize,
     train,
 )
 from crfkit.data import Columns, FormatError
@@ -39,7 +39,7 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.methods import MethodError
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimise.problem import NotCoveredError, Penalty
+from crfkit.optimize.problem import NotCoveredError, Penalty
 from crfkit.structures import STRUCTURES
 from crfkit.training.choose import NAMES
 from tests.cases.batches import random_batch
@@ -210,15 +210,15 @@ def test_a_structure_is_trained_saved_and_loaded(
         made.SymmetricChain(order=2)
 
 
-# ---- an optimiser
+# ---- an optimizer
 
 
 @added("fista")
-def test_an_optimiser_trains_by_its_name(made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimise, "Fista", made.Fista, raising=False)
+def test_an_optimizer_trains_by_its_name(made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimize, "Fista", made.Fista, raising=False)
     monkeypatch.setitem(NAMES, "fista", ("Fista", {}))
     for objective in (Likelihood(l2=1.0), Likelihood(l1=0.5, l2=0.1)):
-        found = train(sentences(), objective=objective, optimiser="fista")
+        found = train(sentences(), objective=objective, optimizer="fista")
         best = train(sentences(), objective=objective)
         assert found.training is not None
         assert best.training is not None
@@ -226,13 +226,13 @@ def test_an_optimiser_trains_by_its_name(made: ModuleType, monkeypatch: pytest.M
         assert found.training.loss == pytest.approx(best.training.loss, rel=1e-3)
     assert (found.w == 0.0).sum() > 0
     with pytest.raises(NotCoveredError, match="Fista does not take a loss with kinks"):
-        train(sentences(), objective="max-margin", optimiser="fista")
+        train(sentences(), objective="max-margin", optimizer="fista")
     with pytest.raises(ValueError, match="tolerance is 0, expected more than 0"):
         made.Fista(tolerance=0)
 
 
 @added("fista")
-def test_an_optimiser_goes_on_from_its_state(made: ModuleType) -> None:
+def test_an_optimizer_goes_on_from_its_state(made: ModuleType) -> None:
     problem, penalty = Quadratic([1.0, 30.0, 4.0], [1.0, -2.0, 0.01]), Penalty(l1=0.1, l2=0.5)
     whole = made.Fista(tolerance=1e-8).start(problem, penalty, np.zeros(3))
     steps = [whole.step() for _ in range(9)]
@@ -336,5 +336,5 @@ def test_a_method_for_graphs_answers_and_refuses(made: ModuleType, monkeypatch: 
     with pytest.raises(MethodError, match="greedy cannot give marginals"):
         inference.marginals(alone, method="greedy")
     never = Graph.from_factors([2, 2], [([0], [0.0, 1.0]), ([0, 1], [[0.0, 0.0], [-np.inf, -np.inf]])])
-    with pytest.raises(MethodError, match="greedy came upon a forbidden labelling"):
+    with pytest.raises(MethodError, match="greedy came upon a forbidden labeling"):
         inference.decode(never, method="greedy")

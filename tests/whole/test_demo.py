@@ -116,6 +116,6 @@ def test_label_bias() -> None:
     assert "label bias" in shown.output
     crf, memm = (
         inference.span_probability(build("rob", float("-inf")), 0, 3, [0, 1, 2])
-        for build in (label_bias.network, label_bias.normalised_by_state)
+        for build in (label_bias.network, label_bias.normalized_by_state)
     )
     assert crf < 0.1 < 0.5 < memm

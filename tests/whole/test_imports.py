@@ -35,7 +35,7 @@ LEVELS = {
     "features": 2,
     "inference": 3,
     "metrics": 3,
-    "optimise": 3,
+    "optimize": 3,
     "scopes": 2,
     "constraints": 4,
     "methods": 4,

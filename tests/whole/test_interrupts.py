@@ -14,8 +14,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.native import kernels
 from crfkit.objectives import Likelihood
-from crfkit.optimise.dual.trainer import Dual
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize.dual.trainer import Dual
+from crfkit.optimize.problem import Penalty
 from crfkit.structures import Chain
 from tests.cases.batches import random_batch
 from tests.cases.dual import problem_of

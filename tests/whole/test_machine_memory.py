@@ -63,11 +63,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "k best of a graph": (
         lambda: inference.kbest(pair_of_variables(), 10**7, method="enumeration"),
-        "10000000 labellings would take 76.3 MB",
+        "10000000 labelings would take 76.3 MB",
     ),
     "samples of a graph": (
         lambda: inference.sample(pair_of_variables(), 10**7, method="gibbs"),
-        "10000000 labellings would take 76.3 MB",
+        "10000000 labelings would take 76.3 MB",
     ),
     "weights": (lambda: layout(10**6), "10,000,100 weights would take 76.3 MB"),
 }

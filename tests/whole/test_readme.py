@@ -26,7 +26,7 @@ PROMISES: dict[str, list[str]] = {
         "13 21 LBFGS",
     ],
     "docs/graphs.md": [
-        "14 wrong pixels, 35 without neighbours",
+        "14 wrong pixels, 35 without neighbors",
         "['B', 'O', 'B', 'I']",
         "['B', 'I', 'B', 'I']",
         "[0.77 1.   0.86 1.   0.59 0.62 0.66 1.  ]",
@@ -34,7 +34,7 @@ PROMISES: dict[str, list[str]] = {
         "[1 1 1 1 0]",
         "[32, 32, 32]",
         "[0.45 0.51 0.78 0.77 0.45] (5, 6)",
-        "0.86 right, 0.76 without neighbours",
+        "0.86 right, 0.76 without neighbors",
         "0.92 right, edges: False",
         "1.00 right, edges: True",
         "60 graphs by elimination: 60 exact",

@@ -39,7 +39,7 @@ def graphs(threads: int) -> Any:
 MAKERS: dict[str, Callable[[int], Any]] = {
     "ChainCRF": lambda n: ChainCRF(threads=n).fit(X, Y),
     "ChainCRF with a dev set": lambda n: ChainCRF(threads=n).fit(X, Y, X[:5], Y[:5]),
-    "ChainCRF by sgd": lambda n: ChainCRF(optimiser="sgd", threads=n).fit(X, Y),
+    "ChainCRF by sgd": lambda n: ChainCRF(optimizer="sgd", threads=n).fit(X, Y),
     "learned on": lambda n: ChainCRF(threads=n).fit(X[:9], Y[:9]).partial_fit(X[9:], Y[9:]),
     "MEMM": lambda n: MEMM(threads=n).fit(X, Y),
     "SemiCRF": lambda n: SemiCRF(threads=n).fit(X, Y),

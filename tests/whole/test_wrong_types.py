@@ -66,7 +66,7 @@ def given(x: Any) -> Any:
         (
             lambda: fitted().model_.evaluate(given(X)),
             ValueError,
-            "the data have no labels; give labelled data",
+            "the data have no labels; give labeled data",
         ),
         (
             lambda: crf(structure=chain(order="1")).fit(X, Y),
@@ -117,7 +117,7 @@ def test_balanced_label_weights_are_those_of_scikit_learn(tmp_path: Path) -> Non
     same = [Likelihood(label_weights=kind).bind(layout, chain, data.batch) for kind in kinds]
     assert all(isinstance(one, LinearLoss) for one in same)
     np.testing.assert_allclose(same[0].weight, same[1].weight, rtol=1e-12)
-    options: Any = {"optimiser": "lbfgs", "stop": stop(max_iterations=4)}
+    options: Any = {"optimizer": "lbfgs", "stop": stop(max_iterations=4)}
     objective = Likelihood(label_weights="balanced")
     whole = crfkit.train(data, objective=objective, **options)
     blocks = BlockedData.write(tmp_path / "b", [data[:3], data[3:]])  # counted over all of them

@@ -18,7 +18,7 @@ namespace crfkit {
 struct Loss {
   double value = 0.0;            // without start, steps and stop of the gold
   bool finite = true;            // false: a score is not, and nothing else holds
-  std::int64_t impossible = -1;  // a sequence without a labelling
+  std::int64_t impossible = -1;  // a sequence without a labeling
 };
 
 class Evaluator : public Arrangement {

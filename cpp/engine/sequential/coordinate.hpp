@@ -16,7 +16,7 @@
 
 #include "engine/handles.hpp"
 #include "engine/linear/index.hpp"
-#include "engine/sequential/labelled.hpp"
+#include "engine/sequential/labeled.hpp"
 #include "shared/soft.hpp"
 
 namespace crfkit {
@@ -37,7 +37,7 @@ struct CoordinateBlock {
   }
   // Raises the curvature of the entries that are used, until no step is longer than 1 / kappa.
   template <class Each>
-  void stabilise(double kappa, Each each) {
+  void stabilize(double kappa, Each each) {
     double factor = 1.0;
     each([&](std::size_t i) {
       h[i] = std::max(h[i], kLeast);
@@ -54,7 +54,7 @@ struct CoordinateBlock {
 
 class CoordinateTrainer {
  public:
-  explicit CoordinateTrainer(const Labelled& data)
+  explicit CoordinateTrainer(const Labeled& data)
       : data_(data), index_(data.occurrences(), data.positions(), data.attributes()) {
     data_.check_chains();
     data_.check_plain();
@@ -156,7 +156,7 @@ class CoordinateTrainer {
         block.add(column[k], c, v, found_[p * L + column[k]]);
       block.g[data_.label.data()[p]] -= c * v;
     }
-    block.stabilise(kappa, [&](auto f) {
+    block.stabilize(kappa, [&](auto f) {
       for (std::int64_t k = first; k < last; ++k) f(column[k]);
     });
     for (std::int64_t k = first; k < last; ++k) {
@@ -203,7 +203,7 @@ class CoordinateTrainer {
     }
     const auto part = [L](int i) { return i < L ? 0 : i - L + 1; };
     for (int which = 0; which < 3; ++which)
-      block.stabilise(kappa, [&](auto f) {
+      block.stabilize(kappa, [&](auto f) {
         data_.visit_small([&](std::int64_t, int i, int j) {
           if (part(i) == which) f(i * L + j);
         });
@@ -212,7 +212,7 @@ class CoordinateTrainer {
         [&](std::int64_t k, int i, int j) { w[k] = block.next(i * L + j, w[k], l1, l2); });
   }
 
-  Labelled data_;
+  Labeled data_;
   Index index_;  // positions of each attribute
   std::vector<std::int64_t> sequence_, chosen_;
   std::vector<double> node_, found_, value_of_, table_, pooled_;

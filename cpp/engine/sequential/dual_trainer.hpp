@@ -11,7 +11,7 @@
 #include "engine/checked_pairs.hpp"
 #include "engine/sequential/compiled.hpp"
 #include "engine/sequential/dual_pass.hpp"
-#include "engine/sequential/labelled.hpp"
+#include "engine/sequential/labeled.hpp"
 
 namespace crfkit {
 
@@ -21,7 +21,7 @@ class DualTrainer {
  public:
   // strengths: l1 and l2 of attributes, then of transitions, start and stop.  The pairs, where they
   // are given, are all transitions with weights and all forbidden ones (shared/problem.hpp).
-  DualTrainer(const Labelled& data, Reals strengths, bool exponentiated, int threads,
+  DualTrainer(const Labeled& data, Reals strengths, bool exponentiated, int threads,
               const std::optional<KeptIntegers>& pair_ptr,
               const std::optional<KeptIntegers>& pair_from)
       : data_(data),
@@ -337,7 +337,7 @@ class DualTrainer {
     }
   }
 
-  Labelled data_;
+  Labeled data_;
   int L_;
   std::int64_t step_, table_, kept_ = 0;  // cells of a row, of the shared tables, and of these kept
   std::vector<std::int32_t> cell_, place_;  // kept cells of [tables, step], and where each is

@@ -7,17 +7,17 @@
 
 #include "engine/handles.hpp"
 #include "engine/sequential/compiled.hpp"
-#include "engine/sequential/labelled.hpp"
+#include "engine/sequential/labeled.hpp"
 #include "shared/learned.hpp"
 
 namespace crfkit {
 
 class Learner;
 
-// Labelled sequences, and the places of their weights in the tables of a learner.
+// Labeled sequences, and the places of their weights in the tables of a learner.
 struct CompiledSequences {
   const Learner* learner;
-  Labelled data;
+  Labeled data;
   Entries entries, edges;
 
   // Raises unless every sequence of an order exists and has a position.
@@ -35,7 +35,7 @@ struct CompiledSequences {
 class Learner {
  public:
   // Of the data only the layout is taken.
-  Learner(const Labelled& data, bool remembers) : data_(data) {
+  Learner(const Labeled& data, bool remembers) : data_(data) {
     data_.check_chains();
     const std::int64_t step = padded(data_.labels);
     weight_ = make_tables();
@@ -48,7 +48,7 @@ class Learner {
   Learner& operator=(const Learner&) = delete;
 
   // May be called while another thread visits sequences.
-  std::unique_ptr<CompiledSequences> compile(const Labelled& data) const {
+  std::unique_ptr<CompiledSequences> compile(const Labeled& data) const {
     data.check_weights(data_.weights());
     data.check_chains();
     if (data.labels != data_.labels || data.attributes() != data_.attributes() ||
@@ -89,11 +89,11 @@ class Learner {
     std::unique_ptr<Compiled> node, edge;
     explicit operator bool() const { return node != nullptr; }
 
-    void read(const Labelled& data, double* weights) const {
+    void read(const Labeled& data, double* weights) const {
       node->read(weights);
       if (edge) edge->read(weights + data.node_weights());
     }
-    void write(const Labelled& data, const double* weights) {
+    void write(const Labeled& data, const double* weights) {
       node->write(weights);
       if (edge) edge->write(weights + data.node_weights());
     }
@@ -128,7 +128,7 @@ class Learner {
     copy_in(memory_, small_memory_, in);
   }
 
-  const Labelled& data() const { return data_; }
+  const Labeled& data() const { return data_; }
 
  private:
   static void show(Compiled& weight, Compiled* memory, LearnedRows& rows) {
@@ -156,7 +156,7 @@ class Learner {
     });
   }
 
-  Labelled data_;
+  Labeled data_;
   Held weight_, memory_;
   std::vector<double> small_, small_memory_, exists_;
 };

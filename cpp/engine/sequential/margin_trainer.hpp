@@ -1,4 +1,4 @@
-// Max-margin in the dual: the labellings of each sequence and their shares, and visits in a native
+// Max-margin in the dual: the labelings of each sequence and their shares, and visits in a native
 // loop (margin.hpp has the formulas).
 #pragma once
 
@@ -13,12 +13,12 @@ namespace crfkit {
 
 class MarginTrainer {
  public:
-  MarginTrainer(const Labelled& data, double inverse, double small_inverse)
+  MarginTrainer(const Labeled& data, double inverse, double small_inverse)
       : learner_(data, true), sequences_(learner_.compile(data)) {
     if (!(inverse > 0.0 && small_inverse > 0.0)) refuse("inverse strengths must be above 0");
     learner_.show(m_);
     learner_.show(*sequences_, m_);
-    const Labelled& own = sequences_->data;
+    const Labeled& own = sequences_->data;
     m_.factor = data_or_null(own.share);
     m_.inverse = inverse;
     m_.small_inverse = small_inverse;
@@ -64,7 +64,7 @@ class MarginTrainer {
     return total;
   }
 
-  // ---- the state: labellings of all sequences one after the other
+  // ---- the state: labelings of all sequences one after the other
 
   struct State {
     std::vector<std::int32_t> count, room, path;
@@ -140,7 +140,7 @@ class MarginTrainer {
     return from + n;
   }
 
-  // Forgets labellings without a share; where most have one, there is twice the room.
+  // Forgets labelings without a share; where most have one, there is twice the room.
   void make_room(std::size_t n) {
     WorkingSet& set = sets_[n];
     const std::int64_t T = length(n);
@@ -160,7 +160,7 @@ class MarginTrainer {
     if (2 * set.count > set.room) give_room(n, 2 * set.room);
   }
 
-  // Moves a set, with what it holds, to where it has room for so many labellings.
+  // Moves a set, with what it holds, to where it has room for so many labelings.
   void give_room(std::size_t n, std::int32_t room) {
     WorkingSet& set = sets_[n];
     const std::size_t T = length(n), r = room;

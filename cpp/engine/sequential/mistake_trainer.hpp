@@ -11,8 +11,8 @@ namespace crfkit {
 
 class MistakeTrainer {
  public:
-  MistakeTrainer(const Labelled& data, int remedy, bool averaged, int margin, int kbest,
-                 double most, double slack, double gamma)
+  MistakeTrainer(const Labeled& data, int remedy, bool averaged, int margin, int kbest, double most,
+                 double slack, double gamma)
       : learner_(data, averaged || remedy == static_cast<int>(Remedy::confidence)) {
     if (remedy < 0 || remedy > 3)
       refuse("remedy: expected 0 (perceptron), 1 (passive), 2 (confidence) or 3 (bounded)");

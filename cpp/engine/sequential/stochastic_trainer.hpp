@@ -14,7 +14,7 @@ namespace crfkit {
 class StochasticTrainer {
  public:
   // Of the data only the layout is taken.
-  StochasticTrainer(const Labelled& data, int rule)
+  StochasticTrainer(const Labeled& data, int rule)
       : learner_(data, rule != static_cast<int>(Rule::decayed)) {
     if (rule < 0 || rule > 2) refuse("rule: expected 0 (decayed), 1 (cumulative) or 2 (adaptive)");
     s_.rule = static_cast<Rule>(rule);
@@ -27,7 +27,7 @@ class StochasticTrainer {
     s_.node_steps.scale = s_.edge_steps.scale = 1.0;
   }
 
-  std::unique_ptr<CompiledSequences> compile(const Labelled& data) const {
+  std::unique_ptr<CompiledSequences> compile(const Labeled& data) const {
     return learner_.compile(data);
   }
 
@@ -68,7 +68,7 @@ class StochasticTrainer {
     s_.time = 0;
     node_.clear();
     edge_.clear();
-    const Labelled& data = learner_.data();
+    const Labeled& data = learner_.data();
     if (gradient_) gradient_.write(data, std::vector<double>(data.attribute_weights(), 0.0).data());
   }
   void write_memory(Reals in) { learner_.write_memory(in); }

@@ -1,6 +1,6 @@
 // Labels that are given: their scores, which are taken off the rows, and their counts.
 //
-// A loss is log Z - log of the sum over the labellings that agree with the labels.  Each row of
+// A loss is log Z - log of the sum over the labelings that agree with the labels.  Each row of
 // scores is lowered by what its given label scores, steps included, so that log Z of a sequence
 // whose labels are all given is its loss: a sum of small numbers, not a difference of large ones.
 // Unknown labels (negative) are summed over by a second sweep, with all other labels forbidden
@@ -67,7 +67,7 @@ class GivenLabels {
     }
   }
 
-  // Adds `by` to the credits of the parts of one labelling; `pooled` as the kernels lay it out.
+  // Adds `by` to the credits of the parts of one labeling; `pooled` as the kernels lay it out.
   void count(const Chunk& chunk, std::int64_t i, double by, double* pooled) const {
     const std::int64_t begin = chunk.begin(i), T = chunk.length(i), L = c_.labels, step = padded(L);
     for (std::int64_t n = 0; n < T; ++n) {

@@ -1,4 +1,4 @@
-// Labellings of chains in tensors: the best, the k best, draws; written as int64.
+// Labelings of chains in tensors: the best, the k best, draws; written as int64.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class PathBlock {
         scratch_(make_scratch(kernels)),
         chunk_(c) {}
 
-  // The best labellings of several sequences share a sweep; otherwise one sequence after the other.
+  // The best labelings of several sequences share a sweep; otherwise one sequence after the other.
   void run(const std::int64_t* sequences, std::int64_t count) {
     while (count > 0) {
       const std::int64_t size =

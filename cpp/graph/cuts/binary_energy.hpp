@@ -1,4 +1,4 @@
-// Energies of binary variables, to be minimised:
+// Energies of binary variables, to be minimized:
 //
 // E(x) = base_n + sum_v slope_v x_v + sum over pairs (u, v) of p [x_u = 0, x_v = 1] + q [x_u = 1,
 // x_v = 0]

@@ -1,4 +1,4 @@
-// Labels for the variables that a partial labelling leaves open: one after the other takes the
+// Labels for the variables that a partial labeling leaves open: one after the other takes the
 // label that is better given the others (iterated conditional modes), until none changes.
 #pragma once
 
@@ -40,14 +40,14 @@ inline void complete(const BinaryEnergy& energy, std::vector<std::int8_t>& label
         const BinaryPair& pair = energy.pairs[at[j]];
         const bool first = pair.u == v, complement = pair.v < 0;
         // The literal of v that is 1 at label 1, or at label 0: `turned`; and that of the
-        // neighbour.
+        // neighbor.
         const bool turned = !first && complement;
-        const bool neighbour =
+        const bool neighbor =
             first ? (label[other(pair.v)] == 1) != complement : label[pair.u] == 1;
-        // As u: 1 pays q where the neighbour is 0, 0 pays p where it is 1.  As v the other way
+        // As u: 1 pays q where the neighbor is 0, 0 pays p where it is 1.  As v the other way
         // round.
-        const double at_one = neighbour ? 0.0 : first ? pair.q : pair.p;
-        const double at_zero = neighbour ? (first ? pair.p : pair.q) : 0.0;
+        const double at_one = neighbor ? 0.0 : first ? pair.q : pair.p;
+        const double at_zero = neighbor ? (first ? pair.p : pair.q) : 0.0;
         const double pay = at_one > 0.0 ? at_one : -at_zero;
         const int sign = turned ? -1 : 1;
         if (pay == infinite || pay == -infinite)

@@ -1,7 +1,7 @@
 // Variables whose label is plain before any flow: what they pay for the other label themselves is
-// more than what all their neighbours could pay for this one.
+// more than what all their neighbors could pay for this one.
 //
-// They are taken out of an energy, which gives their neighbours a firmer choice: rounds follow as
+// They are taken out of an energy, which gives their neighbors a firmer choice: rounds follow as
 // long as they take out many.  Where scores of single variables are strong, little is left.
 #pragma once
 
@@ -39,7 +39,7 @@ class Dominance {
 
  private:
   struct Pull {
-    double to0 = 0.0, to1 = 0.0;  // what neighbours could pay for label 1, for label 0
+    double to0 = 0.0, to1 = 0.0;  // what neighbors could pay for label 1, for label 0
   };
 
   // Decides labels of the `left` variables; how many, or 0 where it is not worth while.  A tie is

@@ -157,7 +157,7 @@ class MaxFlow {
     if (distance == tree_[source].height) tree_[source].active.push_back(v);
   }
 
-  // Sends what nodes can hand to their neighbours, before there are trees to mend.
+  // Sends what nodes can hand to their neighbors, before there are trees to mend.
   template <class Sent>
   void pass_on(std::int64_t low, std::int64_t high, const Sent& sent) {
     for (std::int64_t at = low; at < high; ++at) {

@@ -58,7 +58,7 @@ class Moves {
 
   void expand(std::int64_t most) {
     const std::int32_t L = *std::max_element(f_.width, f_.width + f_.variables);
-    // Labels far from each other first: neighbouring ones in turn took more cycles, to worse ends.
+    // Labels far from each other first: neighboring ones in turn took more cycles, to worse ends.
     std::int64_t step = std::max<std::int64_t>(1, static_cast<std::int64_t>(0.382 * L + 0.5));
     while (std::gcd(step, static_cast<std::int64_t>(L)) > 1) ++step;
     repeat(most, L, [&](std::int64_t move) {

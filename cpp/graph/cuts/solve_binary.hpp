@@ -16,7 +16,7 @@ namespace crfkit {
 
 struct BinaryAnswer {
   std::vector<std::int8_t> label;        // [n] -1: not decided
-  std::vector<std::uint8_t> impossible;  // [graphs] no labelling is allowed
+  std::vector<std::uint8_t> impossible;  // [graphs] no labeling is allowed
   std::vector<double> bound;             // [graphs] what the energy is at least
 };
 
@@ -147,7 +147,7 @@ class BinarySolver {
   }
 
   // Follows what is forced along infinite arcs: a path of these from source to sink means that
-  // there is no labelling, and no such path is left to the flow.
+  // there is no labeling, and no such path is left to the flow.
   void begin(const BinaryEnergy& energy, BinaryAnswer& answer) {
     const std::int64_t n = flow_.nodes(), copies = n / std::max<std::int64_t>(1, variables(energy));
     answer.label.assign(energy.slope.size(), -1);

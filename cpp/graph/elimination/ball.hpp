@@ -40,7 +40,7 @@ class Balls {
   static constexpr double kMargin = 64.0;
 
   template <class Visit>
-  void for_each_neighbour(std::int32_t v, Visit visit) const {
+  void for_each_neighbor(std::int32_t v, Visit visit) const {
     for (std::int64_t i = incidence_.ptr[v]; i < incidence_.ptr[v + 1]; ++i) {
       const FactorGroup& group = f_.group[incidence_.entry[i].group];
       const std::int32_t* scope = group.variables(incidence_.entry[i].factor);
@@ -55,7 +55,7 @@ class Balls {
     std::vector<bool> seen(f_.variables);
     seen[start] = true;
     for (std::size_t head = 0; head < ball.size() && ball.size() < kVariables; ++head)
-      for_each_neighbour(ball[head], [&](std::int32_t v) {
+      for_each_neighbor(ball[head], [&](std::int32_t v) {
         if (seen[v] || ball.size() == kVariables) return;
         seen[v] = true;
         ball.push_back(v);
@@ -70,7 +70,7 @@ class Balls {
     for (const std::int32_t v : ball) {
       std::vector<std::int32_t>& near = graph.near.emplace_back();
       graph.bits.push_back(std::log2(left_.width[v]));
-      for_each_neighbour(v, [&](std::int32_t u) {
+      for_each_neighbor(v, [&](std::int32_t u) {
         const auto at = std::lower_bound(ball.begin(), ball.end(), u);
         if (at != ball.end() && *at == u)
           near.push_back(static_cast<std::int32_t>(at - ball.begin()));

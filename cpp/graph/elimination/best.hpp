@@ -1,4 +1,4 @@
-// The best labelling of a component: maxima of scores, and the way back.
+// The best labeling of a component: maxima of scores, and the way back.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace crfkit {
 // another could take.
 struct BestTables {
   std::vector<std::unique_ptr<double[]>> table;  // relative to the best of each leaf
-  bool found = true;                             // whether there is a labelling
+  bool found = true;                             // whether there is a labeling
 
   BestTables(const Component& c, const Factors& f, const Reduction& left,
              const ContractionKernels& kernels, int threads, bool keep = false)
@@ -53,9 +53,9 @@ struct BestTables {
   }
 };
 
-// Writes the labels of the component's variables; false if it has no labelling.
-inline bool best_labelling(const Component& c, const Factors& f, const Reduction& left,
-                           const ContractionKernels& kernels, int threads, std::int32_t* label) {
+// Writes the labels of the component's variables; false if it has no labeling.
+inline bool best_labeling(const Component& c, const Factors& f, const Reduction& left,
+                          const ContractionKernels& kernels, int threads, std::int32_t* label) {
   const Program& program = *c.program;
   const BestTables best_tables(c, f, left, kernels, threads);
   if (!best_tables.found) return false;

@@ -1,4 +1,4 @@
-// How many labellings of a component are allowed, modulo a prime below 2^61.
+// How many labelings of a component are allowed, modulo a prime below 2^61.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Residues {
   }
 };
 
-inline std::uint64_t count_labellings(const Component& c, const Factors& f, const Reduction& left,
-                                      std::uint64_t prime) {
+inline std::uint64_t count_labelings(const Component& c, const Factors& f, const Reduction& left,
+                                     std::uint64_t prime) {
   const Program& program = *c.program;
   const Residues ring = {prime};
   std::vector<std::vector<std::uint64_t>> table(program.table.size());

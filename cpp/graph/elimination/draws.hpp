@@ -45,9 +45,9 @@ inline std::size_t drawn(const std::vector<double>& weight, std::uint64_t bits) 
 
 }  // namespace elimination
 
-// False if the component has no labelling.
-inline bool draw_labellings(const Component& c, const Factors& f, const Reduction& left,
-                            const ContractionKernels& kernels, int threads, const Draws& draws) {
+// False if the component has no labeling.
+inline bool draw_labelings(const Component& c, const Factors& f, const Reduction& left,
+                           const ContractionKernels& kernels, int threads, const Draws& draws) {
   const Program& program = *c.program;
   ComponentSum sums(c, f, left, kernels, threads);
   if (!sums.keep_tables()) return false;

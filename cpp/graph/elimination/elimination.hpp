@@ -1,4 +1,4 @@
-// Exact answers for batches of graphs by elimination: reduce, plan, and sum or maximise component
+// Exact answers for batches of graphs by elimination: reduce, plan, and sum or maximize component
 // by component.  Plans are kept as long as the scores forbid the same number of labels.
 #pragma once
 
@@ -52,7 +52,7 @@ class Elimination {
     return made;
   }
 
-  // Labels [V], -1 in graphs without a labelling; returns the cells of each graph.
+  // Labels [V], -1 in graphs without a labeling; returns the cells of each graph.
   std::vector<double> best(const Kernels& kernels, const Factors& f, std::int32_t* label,
                            int threads) {
     const Reduction left(f);
@@ -64,7 +64,7 @@ class Elimination {
     for (std::int64_t n = 0; n < f.graphs; ++n) none[n] = start[n] == kNone;
     set_known(f, left, 1, label);
     each(*all, threads, [&](std::size_t i, int inner) {
-      failed[i] = !best_labelling(all->component[i], f, left, *kernels.contraction, inner, label);
+      failed[i] = !best_labeling(all->component[i], f, left, *kernels.contraction, inner, label);
     });
     for (std::size_t i = 0; i < failed.size(); ++i) none[all->component[i].graph] |= failed[i];
     for (std::int64_t v = 0; v < f.variables; ++v)
@@ -73,11 +73,11 @@ class Elimination {
   }
 
   struct Listed {
-    std::vector<std::int64_t> count;  // [N] labellings that were found
+    std::vector<std::int64_t> count;  // [N] labelings that were found
     std::vector<double> cells;        // [N]
   };
 
-  // The k best labellings [k, V], best first; -1 where a graph has fewer.
+  // The k best labelings [k, V], best first; -1 where a graph has fewer.
   Listed kbest(const Kernels& kernels, const Factors& f, std::int64_t k, std::int32_t* label,
                int threads) {
     const Reduction left(f);
@@ -93,7 +93,7 @@ class Elimination {
       BestLists lists(all->component[i], f, left, *kernels.contraction, inner);
       listed[i].score = lists.scores(k);
       for (std::size_t rank = 0; rank < listed[i].score.size(); ++rank) {
-        const std::vector<std::int32_t>& state = lists.labelling(static_cast<std::int64_t>(rank));
+        const std::vector<std::int32_t>& state = lists.labeling(static_cast<std::int64_t>(rank));
         listed[i].state.insert(listed[i].state.end(), state.begin(), state.end());
       }
     });
@@ -123,7 +123,7 @@ class Elimination {
     return made;
   }
 
-  // Independent draws [n, V]; -1 in graphs without a labelling.
+  // Independent draws [n, V]; -1 in graphs without a labeling.
   std::vector<double> sample(const Kernels& kernels, const Factors& f, std::int64_t n,
                              std::uint64_t seed, std::int32_t* label, int threads) {
     const Reduction left(f);
@@ -138,7 +138,7 @@ class Elimination {
     set_known(f, left, n, label);
     const Draws draws = {n, seed, within.data(), f.variables, label};
     each(*all, threads, [&](std::size_t i, int inner) {
-      failed[i] = !draw_labellings(all->component[i], f, left, *kernels.contraction, inner, draws);
+      failed[i] = !draw_labelings(all->component[i], f, left, *kernels.contraction, inner, draws);
     });
     for (std::size_t i = 0; i < failed.size(); ++i) none[all->component[i].graph] |= failed[i];
     for (std::int64_t d = 0; d < n; ++d)
@@ -152,7 +152,7 @@ class Elimination {
     std::vector<double> cells;         // [N]
   };
 
-  // How many labellings are allowed, modulo a prime below 2^61.
+  // How many labelings are allowed, modulo a prime below 2^61.
   Counts count(const Factors& f, std::uint64_t prime, int threads) {
     const Reduction left(f);
     const std::shared_ptr<const Components> all = plan(f, left, threads);
@@ -162,7 +162,7 @@ class Elimination {
     for (std::int64_t n = 0; n < f.graphs; ++n) made.count[n] = start[n] > kNone;
     std::vector<std::uint64_t> each_count(all->component.size());
     each(*all, threads, [&](std::size_t i, int) {
-      each_count[i] = count_labellings(all->component[i], f, left, prime);
+      each_count[i] = count_labelings(all->component[i], f, left, prime);
     });
     const Residues ring = {prime};
     for (std::size_t i = 0; i < each_count.size(); ++i) {
@@ -207,7 +207,7 @@ class Elimination {
     return std::all_of(cells.begin(), cells.end(), [&](double n) { return n <= budget_; });
   }
 
-  // Labels of variables with one label left in labellings [k, V]; -1 elsewhere.
+  // Labels of variables with one label left in labelings [k, V]; -1 elsewhere.
   static void set_known(const Factors& f, const Reduction& left, std::int64_t k,
                         std::int32_t* label) {
     for (std::int64_t i = 0; i < k; ++i)
@@ -226,7 +226,7 @@ class Elimination {
     return cells;
   }
 
-  // What every labelling scores: constants, and factors of known variables.
+  // What every labeling scores: constants, and factors of known variables.
   std::vector<double> begin(const Factors& f, const Reduction& left, const Components& all) const {
     std::vector<double> value(f.constant, f.constant + f.graphs);
     for (std::int64_t n = 0; n < f.graphs; ++n)
@@ -265,7 +265,7 @@ class Elimination {
     });
   }
 
-  // Marginals of what is known; none in graphs without a labelling.
+  // Marginals of what is known; none in graphs without a labeling.
   static void finish(const Factors& f, const Reduction& left, const Components& all,
                      const std::vector<double>& value, MarginalsOut& out) {
     const auto possible = [&](std::int32_t v) { return value[f.graph[v]] > kNone; };

@@ -1,9 +1,9 @@
-// The k best labellings of a component, one after the other and no more than are asked for.
+// The k best labelings of a component, one after the other and no more than are asked for.
 //
-// Labellings of what lies below a cell of a step's table are choices of the summed variables, each
-// with a labelling below a cell of a and one below a cell of b: a hypergraph, in which every
-// labelling is one derivation.  Lazy lists of the best ones, Huang & Chiang (2005) algorithm 3: a
-// cell asks for the next labelling below another only when a better one of its own may need it.
+// Labelings of what lies below a cell of a step's table are choices of the summed variables, each
+// with a labeling below a cell of a and one below a cell of b: a hypergraph, in which every
+// labeling is one derivation.  Lazy lists of the best ones, Huang & Chiang (2005) algorithm 3: a
+// cell asks for the next labeling below another only when a better one of its own may need it.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class BestLists {
     for (const Step& step : program_.step) choices_.emplace_back(program_, step);
   }
 
-  // Scores of the k best labellings, relative to the best cells of the leaves; fewer if there are
+  // Scores of the k best labelings, relative to the best cells of the leaves; fewer if there are
   // no more.
   std::vector<double> scores(std::int64_t k) {
     std::vector<double> made;
@@ -45,8 +45,8 @@ class BestLists {
     return made;
   }
 
-  // The states of all variables in the labelling of this rank, which `scores` has found.
-  const std::vector<std::int32_t>& labelling(std::int64_t rank) {
+  // The states of all variables in the labeling of this rank, which `scores` has found.
+  const std::vector<std::int32_t>& labeling(std::int64_t rank) {
     std::vector<Wanted> open = {{{program_.step.back().out, 0}, rank}};
     while (!open.empty()) {
       const auto [place, r] = open.back();
@@ -76,7 +76,7 @@ class BestLists {
   struct Derivation {
     double score;
     std::int64_t choice, a, b;    // number of the choice; cells of a and b
-    std::int64_t rank_a, rank_b;  // of the labellings below them
+    std::int64_t rank_a, rank_b;  // of the labelings below them
   };
   struct List {
     std::vector<Derivation> found, next;  // next: a heap of what may follow
@@ -147,7 +147,7 @@ class BestLists {
     return made;
   }
 
-  // Finds labellings below a cell until there are rank + 1, or no more.  Without recursion: a chain
+  // Finds labelings below a cell until there are rank + 1, or no more.  Without recursion: a chain
   // is as deep as it is long.
   void demand(const Place& place, std::int64_t rank) {
     std::vector<Wanted> open = {{place, rank}};
@@ -174,7 +174,7 @@ class BestLists {
     }
   }
 
-  // Adds a successor of the last labelling found: the next one below b or, where that is the first,
+  // Adds a successor of the last labeling found: the next one below b or, where that is the first,
   // below a; so that each pair of ranks is met once.  What is not known yet is put on `open`.
   void grow(const Place& place, List& mine, std::vector<Wanted>& open) {
     const Step& step = program_.step[program_.table[place.table].made];
@@ -203,7 +203,7 @@ class BestLists {
     std::push_heap(mine.next.begin(), mine.next.end(), worse);
   }
 
-  // Of a labelling that is known: the best below a cell, or one that was found.
+  // Of a labeling that is known: the best below a cell, or one that was found.
   double score(const Place& place, std::int64_t rank) {
     if (rank == 0) return best_.table[place.table][place.cell];
     return lists_.at(key(place)).found[rank].score;

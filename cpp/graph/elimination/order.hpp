@@ -160,7 +160,7 @@ class GreedyOrder {
     std::vector<std::int32_t>().swap(near_[x]);
   }
 
-  // All neighbours of a variable become neighbours of each other: lists are merged.
+  // All neighbors of a variable become neighbors of each other: lists are merged.
   void join(const std::vector<std::int32_t>& near) {
     std::vector<std::int32_t> merged;
     for (const std::int32_t u : near) {
@@ -243,7 +243,7 @@ inline Order core_order(const PrimalGraph& graph, double most, int threads) {
   return best;
 }
 
-// The same with the variables of few neighbours first.
+// The same with the variables of few neighbors first.
 inline Order find_order(const PrimalGraph& graph, double most, int threads) {
   const Peeled peeled(graph);
   Order made = {peeled.order, peeled.cells, peeled.work, peeled.cells <= most};

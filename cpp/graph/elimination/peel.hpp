@@ -1,4 +1,4 @@
-// Variables with at most two neighbours are eliminated first, in linear time: chains, trees, and
+// Variables with at most two neighbors are eliminated first, in linear time: chains, trees, and
 // the branches and links of everything else.  What is left is the core.
 #pragma once
 
@@ -21,9 +21,9 @@ struct PrimalGraph {
 };
 
 struct Peeled {
-  std::vector<std::int32_t> order;     // those with few neighbours
+  std::vector<std::int32_t> order;     // those with few neighbors
   double cells = 0.0, work = 0.0;      // of their messages, and of these steps
-  PrimalGraph core;                    // what is left, where each variable has three neighbours
+  PrimalGraph core;                    // what is left, where each variable has three neighbors
   std::vector<std::int32_t> variable;  // of the core: its number in the graph
 
   explicit Peeled(const PrimalGraph& graph) {

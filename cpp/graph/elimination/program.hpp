@@ -9,7 +9,7 @@
 //
 // Other semirings: fill the leaves (`Component::fill` of component.hpp gives their scores), and
 // call `contract<Ring>(program.loops(a, b, out), ...)` of semiring.hpp for one step after the
-// other, with cells of any type.  To trace a labelling back, take the steps in reverse: all
+// other, with cells of any type.  To trace a labeling back, take the steps in reverse: all
 // variables of `out` are known, those in `summed` are to be chosen among the cells of a and b
 // (trace.hpp).
 #pragma once

@@ -1,6 +1,6 @@
-// What can be left out before anything is summed: labels that no labelling can have.
+// What can be left out before anything is summed: labels that no labeling can have.
 //
-// Generalised arc consistency on -inf: a label of a variable is dropped when every cell of some
+// Generalized arc consistency on -inf: a label of a variable is dropped when every cell of some
 // factor that agrees with it is forbidden, or has a dropped label; until nothing changes.  A
 // variable with one label left is known, and is cut out of the graph.
 #pragma once

@@ -1,4 +1,4 @@
-// Sums over the labellings of a component: log Z, and marginals by the reverse pass.
+// Sums over the labelings of a component: log Z, and marginals by the reverse pass.
 //
 // Tables are linear, with a power of two for each: value = number * 2^exponent.  Bounds on the
 // numbers are carried along, and a table is looked at only when they leave the range of doubles.
@@ -48,7 +48,7 @@ class ComponentSum {
     return value;
   }
 
-  // Sums that keep all tables, for draws; false if there is no labelling.
+  // Sums that keep all tables, for draws; false if there is no labeling.
   bool keep_tables() {
     logs_ = false;
     double value = forward(true);

@@ -1,4 +1,4 @@
-// One message out of a table: rows of what the variables tell the factor are summed (or maximised)
+// One message out of a table: rows of what the variables tell the factor are summed (or maximized)
 // out, axis by axis.  Pairs are the case of one axis.
 #pragma once
 

@@ -59,16 +59,16 @@ void ramp_max(double base, double slope, double cap, const double* given, std::i
 }
 
 // Cells of a factor of any size.  Places before `number` in the order of visits have labels, if
-// `labelled`; the others run through all labels and add what was given.
+// `labeled`; the others run through all labels and add what was given.
 struct Cells {
   const Visits& v;
   const VisitGroup& g;
   const VisitEntry& e;  // whose row is filled
-  bool labelled;
+  bool labeled;
   std::int64_t number;
   double scale;
 
-  bool pinned(int a) const { return labelled && g.factors.variables(e.factor)[a] < number; }
+  bool pinned(int a) const { return labeled && g.factors.variables(e.factor)[a] < number; }
   const double* given(int a) const { return v.given + e.given + g.row[a]; }
   std::int32_t label(int a) const { return v.label[g.factors.variables(e.factor)[a]]; }
 

@@ -1,4 +1,4 @@
-// Chains decoded with live weights, and what the features of two labellings differ in.
+// Chains decoded with live weights, and what the features of two labelings differ in.
 #pragma once
 
 #include "kernels/learn/scored.hpp"
@@ -72,7 +72,7 @@ inline void fetch_first_of(const Learned& m, std::int64_t n) {
 // Scores and decodes one sequence after the other.
 class Decoder {
  public:
-  // Finds the k best labellings of a sequence.
+  // Finds the k best labelings of a sequence.
   Decoder(const Learned& learned, int k)
       : learned_(learned),
         L_(learned.node.weight.labels),
@@ -116,7 +116,7 @@ class Decoder {
     task_.path_score = score;
     kbest<Chain>(Call{problem_, task_, prepared_, nullptr, arena}, 0);
   }
-  // The score of a labelling.
+  // The score of a labeling.
   double path_score(const std::int32_t* path) const {
     const std::int64_t T = bounds_[1];
     double sum = problem_.start[path[0]] + problem_.stop[path[T - 1]];

@@ -1,7 +1,7 @@
-// Training in the dual: visits of sequences that raise the dual of L2- (and L1-) penalised
+// Training in the dual: visits of sequences that raise the dual of L2- (and L1-) penalized
 // likelihood.
 //
-// The dual keeps a distribution over labellings for each sequence n, of which only the marginals
+// The dual keeps a distribution over labelings for each sequence n, of which only the marginals
 // mu_n and a lower bound h_n of the entropy are stored, and
 //     v = sum_n c_n (gold_n - mu_n),  w = soft(v, l1) / l2,  D = sum_n c_n h_n - |soft(v, l1)|^2 /
 //     (2 l2).

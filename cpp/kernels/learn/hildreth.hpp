@@ -1,7 +1,7 @@
 // Hildreth's procedure: the smallest change of a vector that keeps k linear demands.
 //
 //   min over x of |x|^2 / 2  such that  d_j.x >= c_j for each j
-//   x = sum_j a_j d_j, 0 <= a_j <= most, where a maximises  a.c - |sum_j a_j d_j|^2 / 2
+//   x = sum_j a_j d_j, 0 <= a_j <= most, where a maximizes  a.c - |sum_j a_j d_j|^2 / 2
 //
 // Hildreth (1957): one a_j after the other, each to its best value, until none moves.
 #pragma once

@@ -47,7 +47,7 @@ class GroupLoss {
         node_(e.node + (first_ - e.first) * step_),
         log_z_(arena.take<double>(lanes_)) {}
 
-  // False when a score is not finite; `impossible` becomes a lane that has no labelling, if any.
+  // False when a score is not finite; `impossible` becomes a lane that has no labeling, if any.
   bool run(int* impossible) {
     if (!score_packed(e_, first_, first_ + s_.positions())) return false;
     for (int lane = 0; lane < lanes_; ++lane) value_[lane] = 0.0;
@@ -132,7 +132,7 @@ class GroupLoss {
     });
   }
 
-  // The sum over the labellings in the set; its credits are returned.
+  // The sum over the labelings in the set; its credits are returned.
   double* clamp_and_sum(int* impossible) {
     double* clamped = arena_.take<double>(s_.positions() * step_, 0.0);
     double* negative = arena_.take<double>(lanes_);
@@ -176,7 +176,7 @@ struct Workspace {
 };
 
 // Losses and credits of block b; its sums are added to `pooled`: start, stop and tables in rows of
-// `step`.  `impossible` becomes a lane without a labelling, if there is one.  False when a score is
+// `step`.  `impossible` becomes a lane without a labeling, if there is one.  False when a score is
 // not finite.
 inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, const Tables& scores,
                            std::int64_t b, Workspace& workspace, double* pooled,

@@ -1,13 +1,13 @@
-// Max-margin in the dual: visits of sequences that take the best shares of their labellings.
+// Max-margin in the dual: visits of sequences that take the best shares of their labelings.
 //
-// Sequence n with weight c has labellings y with shares s_y that add up to 1.  With
+// Sequence n with weight c has labelings y with shares s_y that add up to 1.  With
 //   a_y = c (features of the gold - features of y),   cost_y = c (wrong labels of y),
 //   w = L^-1 sum over all sequences of s_y a_y,   loss_y = cost_y - a_y.w,   L = diag(l2)
-// a visit finds the labelling of the highest loss, adds it, and maximises
+// a visit finds the labeling of the highest loss, adds it, and maximizes
 //   D = sum s_y cost_y - 1/2 w.L.w
 // over the shares of n alone, by pairs: share goes from the lowest loss to the highest, as far as
 // it pays, until the losses of those with a share are nearly the same (Platt 1999; Lacoste-Julien
-// et al. 2013 move towards one labelling only).  Products a_y.L^-1.a_z are found once for each
+// et al. 2013 move towards one labeling only).  Products a_y.L^-1.a_z are found once for each
 // pair.
 #pragma once
 
@@ -75,7 +75,7 @@ class MarginVisits {
     return m_.node.has(weight) ? m_.inverse : m_.small_inverse;
   }
 
-  // Takes in a labelling without a share; the set has room.
+  // Takes in a labeling without a share; the set has room.
   void add(WorkingSet& set, std::int64_t first, std::int64_t T, const std::int32_t* gold,
            const std::int32_t* found, double c) {
     const std::int32_t k = set.count++;
@@ -149,7 +149,7 @@ class MarginVisits {
 };
 
 // Visits sequences in the given order and writes their gaps, until one has no room for another
-// labelling or is not finite; how many visits were made.
+// labeling or is not finite; how many visits were made.
 inline std::int64_t margin_visits(Margins& m, const std::int64_t* order, std::int64_t count,
                                   double* gaps, void* scratch) {
   MarginVisits visits(m, *static_cast<Arena*>(scratch));

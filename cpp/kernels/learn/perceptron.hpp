@@ -7,7 +7,7 @@
 //   passive     w += tau d, tau = min(most, cost / (d.d + slack)), cost = s + m, s + sqrt(m) or s +
 //   1
 //               (Crammer et al. 2006).
-//               With k best labellings: the smallest change of w that gives each of them its
+//               With k best labelings: the smallest change of w that gives each of them its
 //               cost s + m, steps of at most `most` each, by Hildreth's procedure (MIRA: Crammer &
 //               Singer 2003; McDonald, Crammer & Pereira 2005).
 //   confidence  w += cost / (gamma + d.V.d) V d, then 1/V += d^2 / gamma; cost = s + m
@@ -56,7 +56,7 @@ class MistakePass {
   void fetch_next(std::int64_t n) const { fetch_first_of(m_, n); }
 
  private:
-  // Learns from the k best labellings of a sequence; returns the largest cost of one.
+  // Learns from the k best labelings of a sequence; returns the largest cost of one.
   double separate(std::int64_t first, std::int64_t T) {
     const int k = m_.kbest;
     std::int32_t* path = arena_.take<std::int32_t>(T * k);
@@ -68,7 +68,7 @@ class MistakePass {
     std::int64_t most = 0;
     for (int j = 0; j < k; ++j) {
       const std::int32_t* found = path + j * T;
-      if (found[0] < 0) continue;  // there are fewer labellings
+      if (found[0] < 0) continue;  // there are fewer labelings
       for (std::int64_t t = 0; t < T; ++t) cost[j] += gold[t] != found[t];
       most += difference_room(m_, first, T, gold, found);
     }

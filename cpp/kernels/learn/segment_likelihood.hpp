@@ -31,7 +31,7 @@ class SegmentLoss {
     rows_ = s_.positions() * (1 + all.begins + all.ends) + end - begun;
   }
 
-  // False when a score is not finite; `impossible` becomes a lane that has no labelling, if any.
+  // False when a score is not finite; `impossible` becomes a lane that has no labeling, if any.
   bool run(int* impossible) {
     double* own = e_.node + (group_.first_position - e_.first) * step_;
     if (!score()) return false;

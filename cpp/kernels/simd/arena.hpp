@@ -18,7 +18,7 @@ class Arena {
     while (last_) drop();
   }
 
-  // n values, uninitialised, on a cache line of their own.
+  // n values, uninitialized, on a cache line of their own.
   template <class T>
   T* take(std::size_t n) {
     if (n > (kMostBytes - 4096) / sizeof(T)) no_memory(kWorking, kMostBytes);

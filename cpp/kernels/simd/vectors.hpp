@@ -1,4 +1,4 @@
-// Vector work of the optimisers, one pass each: linear combinations, dot products, penalties.
+// Vector work of the optimizers, one pass each: linear combinations, dot products, penalties.
 //
 // All of it is bound by memory: what counts is how often a vector of weights is read.  A kernel
 // works on weights [first, last) and returns its sums, which the binding adds block by block.

@@ -1,4 +1,4 @@
-// The best labelling of one sequence.
+// The best labeling of one sequence.
 #pragma once
 
 #include "kernels/sweep/sums.hpp"

@@ -1,4 +1,4 @@
-// The steps of a chain of order 1 as best labellings read them, made once from a shared table.
+// The steps of a chain of order 1 as best labelings read them, made once from a shared table.
 //
 // Where all but a few steps have one common score c, only these few are listed, and what reaches
 // label j is

@@ -1,4 +1,4 @@
-// Sums over the labellings of packed lanes: scaled, or lane by lane in log space where scaling
+// Sums over the labelings of packed lanes: scaled, or lane by lane in log space where scaling
 // would lose too much.
 #pragma once
 

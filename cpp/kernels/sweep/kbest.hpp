@@ -1,4 +1,4 @@
-// The k best labellings, exact and distinct.
+// The k best labelings, exact and distinct.
 //
 // A cell holds its k best partial scores, best first (-inf where fewer exist).  Alternatives are
 // merged by insertion; conjuncts (children of a tree variable) one after the other, the k best of

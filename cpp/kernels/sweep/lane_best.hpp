@@ -1,4 +1,4 @@
-// The best labellings of chains of order 1 whose steps share a table: lanes side by side.
+// The best labelings of chains of order 1 whose steps share a table: lanes side by side.
 //
 // The same recursion as Max in logs.hpp, Sutton & McCallum (2006) eq. 1.35: cells are relative to
 // the largest of their row.  Several lanes share a load of the table; one alone waits for its

@@ -166,7 +166,7 @@ class LaneSum {
   bool watched_;             // some parts are forbidden
 };
 
-// Sequences by falling length; empty ones have one labelling, which scores 0.
+// Sequences by falling length; empty ones have one labeling, which scores 0.
 inline void sum_lanes(const Call& call, const std::int64_t* sequences, int lanes) {
   const std::int64_t* ptr = call.problem.seq_ptr;
   for (; lanes > 0 && ptr[sequences[lanes - 1]] == ptr[sequences[lanes - 1] + 1]; --lanes)

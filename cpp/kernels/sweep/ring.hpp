@@ -1,5 +1,5 @@
 // Semirings of plain integers over the support, the parts whose score is above -inf: does a
-// labelling exist (or, and), and how many are there (+, * modulo a prime; several primes give the
+// labeling exist (or, and), and how many are there (+, * modulo a prime; several primes give the
 // exact number by the Chinese remainder theorem).
 #pragma once
 
@@ -54,7 +54,7 @@ class Ring {
     }
   }
 
-  // Credits: 1 for the parts that lie on some labelling.  Meant for Boolean.
+  // Credits: 1 for the parts that lie on some labeling.  Meant for Boolean.
   template <class Structure>
   void push(const Structure& s, int r) {
     const Row row = s.row(r);

@@ -3,7 +3,7 @@
 // A cell holds a probability relative to the offset of its row: true log value = log(cell) +
 // offset.  Rows are rescaled by powers of two, which is exact.  Scores enter as exp(score - largest
 // score of the row or table).  In reverse, `adjoint` is the derivative of log Z by the scaled cell,
-// so a marginal is cell * adjoint: Sutton & McCallum (2006) eq. 1.33 with the normaliser folded in.
+// so a marginal is cell * adjoint: Sutton & McCallum (2006) eq. 1.33 with the normalizer folded in.
 // One sequence at a time; chains whose steps share tables have packed.hpp and history_sum.hpp.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The best labellings of chains of few labels: vectors run over sequences, so that no label is
+// The best labelings of chains of few labels: vectors run over sequences, so that no label is
 // padding.
 //
 // The recursion, its order of additions and its ties are those of LaneBest; cells are [label,

@@ -1,4 +1,4 @@
-"""What ``crfkit tag`` says of a labelling: labels, segments, and their probabilities."""
+"""What ``crfkit tag`` says of a labeling: labels, segments, and their probabilities."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from crfkit.data.formats.columns import Columns
 from crfkit.models.confidence import check_sure, segment_cells, segment_confidence, sure_of
 from crfkit.models.model import Model
 from crfkit.structures.gold import Path, Sets
-from crfkit.structures.results import Labelling
+from crfkit.structures.results import Labeling
 
 __all__ = ["LabelAnswers", "SegmentAnswers", "span_rows"]
 
 
 class LabelAnswers:
-    """Labellings as lists of labels, one for each position."""
+    """Labelings as lists of labels, one for each position."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
     def check_kbest(self) -> None:
-        """Refuse models that have no k best labellings."""
-        self.model.check_labellings("--kbest")
+        """Refuse models that have no k best labelings."""
+        self.model.check_labelings("--kbest")
 
     def cells(self, marginals: bool) -> int:
         """Return how many numbers an answer needs for each position."""
         return self.model.share_cells if marginals else 1
 
-    def one(self, found: Labelling) -> dict[str, Any]:
-        """Return a labelling as plain data."""
+    def one(self, found: Labeling) -> dict[str, Any]:
+        """Return a labeling as plain data."""
         return {"predicted": self.model.spelling.tags(_path([found]))[0]}
 
     def marginals(
-        self, potentials: Any, best: Sequence[Labelling], threads: int | None
+        self, potentials: Any, best: Sequence[Labeling], threads: int | None
     ) -> list[dict[str, Any]]:
         """Return the probability of each label at each position, for each sequence."""
         names = self.model.answers
@@ -51,7 +51,7 @@ class LabelAnswers:
 
 
 class SegmentAnswers(LabelAnswers):
-    """Labellings as lists of segments, without those outside."""
+    """Labelings as lists of segments, without those outside."""
 
     def cells(self, marginals: bool) -> int:
         """Return how many numbers an answer needs for each position."""
@@ -59,12 +59,12 @@ class SegmentAnswers(LabelAnswers):
             check_sure(self.model)
         return segment_cells(self.model) if marginals else 1
 
-    def one(self, found: Labelling) -> dict[str, Any]:
-        """Return a labelling as plain data."""
+    def one(self, found: Labeling) -> dict[str, Any]:
+        """Return a labeling as plain data."""
         return {"segments": [list(one) for one in self.model.segments_in(_path([found]))[0]]}
 
     def marginals(
-        self, potentials: Any, best: Sequence[Labelling], threads: int | None
+        self, potentials: Any, best: Sequence[Labeling], threads: int | None
     ) -> list[dict[str, Any]]:
         """Return the segments again, each with its probability."""
         found = sure_of(self.model, potentials, _path(best), threads)
@@ -90,7 +90,7 @@ def span_rows(
             yield row | ({"confidence": one[3]} if confidence else {})
 
 
-def _path(found: Sequence[Labelling]) -> Path:
+def _path(found: Sequence[Labeling]) -> Path:
     ptr: Pointers = np.cumsum([0, *(len(one.labels) for one in found)])
     begin = [one.begin for one in found if one.begin is not None]
     label = np.concatenate([np.zeros(0, dtype=np.int32), *(one.labels for one in found)])

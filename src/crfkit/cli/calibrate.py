@@ -1,4 +1,4 @@
-"""``crfkit calibrate``: correct the probabilities of a model by labelled data."""
+"""``crfkit calibrate``: correct the probabilities of a model by labeled data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, check_output, say
-from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.reads import LabeledReading, with_reading
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
@@ -21,9 +21,7 @@ def calibrate(
     model: Annotated[str, typer.Argument(help="A model of any kind.")],
     data: Annotated[
         str,
-        typer.Argument(
-            metavar="INPUT", help="Labelled data that training did not see; - for standard input."
-        ),
+        typer.Argument(metavar="INPUT", help="Labeled data that training did not see; - for standard input."),
     ],
     output: Annotated[str, typer.Option("--output", "-o", help="The calibrated model.")],
     method: Annotated[
@@ -35,14 +33,14 @@ def calibrate(
         ),
     ] = "temperature",
     test: Annotated[
-        str | None, typer.Option("--test", help="Labelled data to measure on; default: INPUT.")
+        str | None, typer.Option("--test", help="Labeled data to measure on; default: INPUT.")
     ] = None,
     plot: Annotated[
         str | None,
         typer.Option("--plot", help="Draw how often probabilities come true, before and after: a PNG file."),
     ] = None,
     *,
-    reading: LabelledReading,
+    reading: LabeledReading,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -50,7 +48,7 @@ def calibrate(
     """Correct the probabilities of a model, and write it again.
 
     A temperature leaves predictions as they are, and all queries are consistent. Isotonic regression corrects
-    more, needs more data, and gives no probabilities of whole labellings (--kbest). What is printed is the
+    more, needs more data, and gives no probabilities of whole labelings (--kbest). What is printed is the
     expected calibration error, the mean difference between probabilities and how often they come true over
     ten bins. On the data of the fit it flatters; --test gives other data to measure it on.
 
@@ -68,10 +66,10 @@ def calibrate(
         check_output(plot, "--plot", [model, data, test])
         _check_matplotlib()
     tagger = Tagger(model, reading.label_column, threads)
-    labelled = _data(tagger, data, reading)
-    judged = labelled if test is None else _data(tagger, test, reading)
+    labeled = _data(tagger, data, reading)
+    judged = labeled if test is None else _data(tagger, test, reading)
     before = reliability(tagger.model, judged, threads=threads)
-    made = calibrated(tagger.model, labelled, None, cast("Method", method), threads=threads)
+    made = calibrated(tagger.model, labeled, None, cast("Method", method), threads=threads)
     after = reliability(made, judged, threads=threads)
     made.save(output)
     told = {"model": output, "method": method, "before": _plain(before), "after": _plain(after)}
@@ -86,7 +84,7 @@ def calibrate(
         say(f"wrote {plot}", quiet)
 
 
-def _data(tagger: Tagger, path: str, reading: LabelledReading) -> Dataset:
+def _data(tagger: Tagger, path: str, reading: LabeledReading) -> Dataset:
     """Return all data of a file with the names of the model, and their gold."""
     from crfkit.cli.tagging import sequences
     from crfkit.data.dataset import Dataset
@@ -102,7 +100,7 @@ def _data(tagger: Tagger, path: str, reading: LabelledReading) -> Dataset:
             Dataset(batch, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)
         )
     if not parts:
-        raise ValueError(f"{path} holds no sequence; calibration needs labelled data")
+        raise ValueError(f"{path} holds no sequence; calibration needs labeled data")
     tagger.check_known([[y for y in labels if y is not None] for labels in gold], path)
     return tagger.model.dataset(Dataset.concat(parts), gold, threads=tagger.threads)
 

@@ -40,8 +40,8 @@ def convert(
     notes: Annotated[
         str | None, typer.Option("--notes", help="Free text; default: that of the source.")
     ] = None,
-    licence: Annotated[
-        str | None, typer.Option("--licence", "--license", help="Of the model; default: that of the source.")
+    license: Annotated[
+        str | None, typer.Option("--license", "--license", help="Of the model; default: that of the source.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -76,7 +76,7 @@ def convert(
         )
     model = read_model_bytes(content, found, encoding=encoding, source=source)
     if chosen != OWN:
-        texts = {"--notes": notes is not None, "--licence": licence is not None}
+        texts = {"--notes": notes is not None, "--license": license is not None}
         for name, asked in {"--float32": single, **texts}.items():
             if asked:
                 raise ValueError(f"{name} is for models of crfkit; a file of {chosen} cannot hold it")
@@ -85,7 +85,7 @@ def convert(
         if notes is None and found != OWN:
             notes = f"from {os.path.basename(source)}"
         dtype: Literal["float32", "float64"] = "float32" if single else "float64"
-        model.save(target, dtype=dtype, compact=compact, notes=notes, licence=licence)
+        model.save(target, dtype=dtype, compact=compact, notes=notes, license=license)
     if target == "-":
         return
     before, after = len(stored), os.path.getsize(target)

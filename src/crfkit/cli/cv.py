@@ -12,7 +12,7 @@ import typer
 
 from crfkit.cli import learning, recipes, structures
 from crfkit.cli.options import AsJson, Quiet, Threads, say
-from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.shown import counted
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @with_reading
 def cross_validate(
-    data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
+    data: Annotated[list[str], typer.Argument(help="Labeled data; - for standard input.")],
     folds: Annotated[int, typer.Option("--folds", "-k", help="Parts; each is held out once.", min=2)] = 5,
     metric: Annotated[
         list[str] | None,
@@ -30,7 +30,7 @@ def cross_validate(
     template: learning.Template = None,
     dictionary: recipes.DictionaryFiles = None,
     *,
-    reading: LabelledReading,
+    reading: LabeledReading,
     structure: structures.StructureName = "chain",
     order: structures.Order = 1,
     max_length: structures.MaxLength = None,
@@ -94,7 +94,7 @@ def cross_validate(
         "structure": learn.structure,
         "features": replace(kept, transitions=recipes.transitions_of(learn.extractor)),
         "objective": goal,
-        "optimiser": optimizer,
+        "optimizer": optimizer,
         "stop": stop,
         "seed": seed,
         "threads": threads,

@@ -11,7 +11,7 @@ import typer
 from crfkit.cli.globals import Keeping
 from crfkit.cli.learning import METRICS
 from crfkit.cli.options import AsJson, Quiet, Threads
-from crfkit.cli.reads import LabelledReading, Reading, with_reading
+from crfkit.cli.reads import LabeledReading, Reading, with_reading
 from crfkit.shown import counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Labels = list[list[str]]
 @with_reading
 def evaluate(
     model: Annotated[str | None, typer.Argument(help="A model of any kind.")] = None,
-    data: Annotated[str | None, typer.Argument(help="Labelled data; - for standard input.")] = None,
+    data: Annotated[str | None, typer.Argument(help="Labeled data; - for standard input.")] = None,
     predicted: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,7 +53,7 @@ def evaluate(
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.", min=0)] = 0,
     *,
     keeping: Keeping,
-    reading: LabelledReading,
+    reading: LabeledReading,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -106,7 +106,7 @@ def evaluate(
         fits = "segment_f1" if any(one.model.segmental for one in taggers) else judge.name
         read_by = read_by or taggers[0].model.label_scheme
     if not gold:
-        raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labelled data")
+        raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labeled data")
     chosen = metric if metric != "auto" else "token_accuracy" if tokens else fits
     by_segment = fits == "segment_f1" and not tokens
     read_by = read_by or "lenient"
@@ -154,7 +154,7 @@ def _scores(
 
 
 def _taggers(
-    paths: list[str], reading: LabelledReading, threads: int | None, keeping: Keeping
+    paths: list[str], reading: LabeledReading, threads: int | None, keeping: Keeping
 ) -> list[Tagger]:
     """Return the models, which must read the same data."""
     from crfkit.cli.tagging import Tagger
@@ -174,7 +174,7 @@ def _taggers(
 
 
 def _of_models(
-    taggers: list[Tagger], data: str, reading: LabelledReading, threads: int | None, quiet: bool
+    taggers: list[Tagger], data: str, reading: LabeledReading, threads: int | None, quiet: bool
 ) -> tuple[Labels, list[Labels]]:
     """Return gold labels, and the predictions of each model on the same data, read once."""
     from crfkit.cli.tagging import sequences
@@ -188,7 +188,7 @@ def _of_models(
     for block in reading.blocks(data, attributes=first.attributes, threads=threads):
         labels = first.gold(block)
         if None in labels:
-            raise ValueError(f"{data} has positions without a label; give labelled data")
+            raise ValueError(f"{data} has positions without a label; give labeled data")
         gold += sequences([y or "" for y in labels], block)
         for tagger, mine in zip(taggers, found, strict=True):
             model = tagger.model
@@ -225,7 +225,7 @@ def _of_graphs(
     tagger = GraphTagger(path, model, threads)
     gold, found = tagger.judged(reading, data)
     if not any(gold.values()):
-        raise ValueError(f"{data} holds no sequence; give labelled data")
+        raise ValueError(f"{data} holds no sequence; give labeled data")
     made: dict[str, Any] = {"kinds": {}}
     for kind in tagger.kinds:
         check_known(gold[kind], tagger.names(kind), source=f"{data}, kind {kind}", who=path, remedy=REMEDY)

@@ -36,7 +36,7 @@ def explain(
     r"""Print which features decided for each label.
 
     Each token comes with its label, the runner-up, and the features that decided between them.
-    The best labelling is compared with the best one that has the runner-up at the token. Contributions add up
+    The best labeling is compared with the best one that has the runner-up at the token. Contributions add up
     to the difference of the two scores: above 0 they speak for the label that won, below 0 against it. A
     feature of another token has its distance in brackets. A model of segments has one entry for each segment,
     which is compared with the best segmentation that does not have it; one of graphs an entry for each kind,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crfkit.cli.options import AsJson, Threads
-from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.cli.recipes import DictionaryFiles, dictionaries_of, label_of, recipe_of
 from crfkit.shown import counted as number_of
 from crfkit.shown import shown
@@ -36,7 +36,7 @@ def features(
         ),
     ] = 4,
     *,
-    reading: LabelledReading,
+    reading: LabeledReading,
     sequence: Annotated[
         int, typer.Option("--sequence", help="Which sequence to show, counted from 1.", min=1)
     ] = 1,

@@ -11,17 +11,17 @@ import typer
 
 from crfkit.cli import learning, recipes, structures
 from crfkit.cli.options import AsJson, Threads, say
-from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.reads import LabeledReading, with_reading
 
 
 @with_reading
 def forecast(
-    data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
+    data: Annotated[list[str], typer.Argument(help="Labeled data; - for standard input.")],
     template: learning.Template = None,
     dictionary: recipes.DictionaryFiles = None,
     internal_dictionary: recipes.Internal = False,
     *,
-    reading: LabelledReading,
+    reading: LabeledReading,
     structure: structures.StructureName = "chain",
     order: structures.Order = 1,
     max_length: structures.MaxLength = None,
@@ -74,7 +74,7 @@ def forecast(
         structure=learn.structure,
         features=replace(kept, transitions=learning.transitions_for(transitions, learn.extractor)),
         objective=goal,
-        optimiser=optimizer,
+        optimizer=optimizer,
         stop=Stop(max_seconds=max_seconds, max_iterations=max_iter),
         threads=threads,
     )

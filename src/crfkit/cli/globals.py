@@ -1,4 +1,4 @@
-"""The options that constrain whole labellings, as one object."""
+"""The options that constrain whole labelings, as one object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Count = list[str] | None
 
 @dataclass(frozen=True)
 class Keeping:
-    """What whole labellings keep, as it was given on the command line; its fields are the options.
+    """What whole labelings keep, as it was given on the command line; its fields are the options.
 
     Examples
     --------

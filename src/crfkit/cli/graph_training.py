@@ -18,7 +18,7 @@ from crfkit.cli.learning import joined_columns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crfkit.cli.reads import LabelledReading
+    from crfkit.cli.reads import LabeledReading
     from crfkit.data.formats.columns import Columns
     from crfkit.models.graph_form import GraphForm
     from crfkit.models.graph_model import GraphModel
@@ -61,7 +61,7 @@ def form_of(path: str) -> GraphForm:
         raise ValueError(f"{path} is not UTF-8 text; give the text form of a graph") from None
 
 
-def columns_of(paths: Sequence[str], reading: LabelledReading, say: Callable[[str], None]) -> Columns:
+def columns_of(paths: Sequence[str], reading: LabeledReading, say: Callable[[str], None]) -> Columns:
     """Return the columns of several files, one after the other."""
     from crfkit import data
     from crfkit.data.formats.columns import Columns
@@ -78,7 +78,7 @@ def train_graphs(
     output: str,
     graph: str | None,
     *,
-    reading: LabelledReading,
+    reading: LabeledReading,
     options: dict[str, Any],
     stop: Stop,
     dev: str | None,

@@ -12,7 +12,7 @@ import typer
 from crfkit.cli import learning, recipes, structures
 from crfkit.cli.keeping import Keeper
 from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, check_output, say
-from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.cli.train import dev_set, summary_of
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @with_reading
 def induce(
-    data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
+    data: Annotated[list[str], typer.Argument(help="Labeled data; - for standard input.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
     template: learning.Template = None,
     dictionary: recipes.DictionaryFiles = None,
     *,
-    reading: LabelledReading,
+    reading: LabeledReading,
     rounds: Annotated[int, typer.Option("--rounds", help="Most rounds.", min=1)] = 10,
     per_round: Annotated[int, typer.Option("--per-round", help="Features that a round adds.", min=1)] = 1000,
     beam: Annotated[
@@ -87,8 +87,8 @@ def induce(
     max_seconds: learning.MaxSeconds = None,
     tolerance: learning.Tolerance = None,
     notes: Annotated[str, typer.Option("--notes", help="Free text that goes with the model.")] = "",
-    licence: Annotated[
-        str, typer.Option("--licence", "--license", help="Terms of the model: CC-BY-4.0, or any text.")
+    license: Annotated[
+        str, typer.Option("--license", "--license", help="Terms of the model: CC-BY-4.0, or any text.")
     ] = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -166,7 +166,7 @@ def induce(
             structure=structure,
             features=replace(Features(), transitions=recipes.transitions_of(learn.extractor)),
             objective=goal,
-            optimiser=optimizer,
+            optimizer=optimizer,
             metric=metric or "auto",
             stop=Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter),
             seed=seed,
@@ -174,7 +174,7 @@ def induce(
             told=told,
             progress=not quiet,
         )
-        Keeper(output, "", {"notes": notes, "licence": licence}, tell).save(found.model)
+        Keeper(output, "", {"notes": notes, "license": license}, tell).save(found.model)
     tell(f"{found.reason}; the model has the features up to round {found.kept}")
     if report is not None:
         write_report(report, found.rounds)

@@ -31,7 +31,7 @@ def infer(
         str | None, typer.Option("--evid", "-e", help="Observed labels, as a UAI file of evidence.")
     ] = None,
     query: Annotated[
-        str, typer.Option("--query", help="PR: log10 Z; MAR: marginals; MPE: the best labelling.")
+        str, typer.Option("--query", help="PR: log10 Z; MAR: marginals; MPE: the best labeling.")
     ] = "PR",
     method: Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")] = "auto",
     budget: Annotated[
@@ -173,7 +173,7 @@ def _answer(
     from crfkit.data.graphs.results import result_text
     from crfkit.inference import graphs
     from crfkit.inference.methods.method import MethodError
-    from crfkit.inference.results import NoLabellingError
+    from crfkit.inference.results import NoLabelingError
 
     try:
         if task == "PR":
@@ -190,10 +190,10 @@ def _answer(
         return result_text(task, labels), {"score": best.score, "labels": labels}, best.how
     except MethodError as error:
         raise ValueError(f"{model}: {error} (here: --method, --budget, --option)") from None
-    except NoLabellingError:
+    except NoLabelingError:
         given = "" if evidence is None else f" given {evidence}"
         raise ValueError(
-            f"{model}: every labelling has probability 0{given}; look for contradictions in it"
+            f"{model}: every labeling has probability 0{given}; look for contradictions in it"
         ) from None
 
 

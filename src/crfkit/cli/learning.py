@@ -43,10 +43,10 @@ __all__ = [
     "Template",
     "Tolerance",
     "Transitions",
-    "Unlabelled",
+    "Unlabeled",
     "objective_of",
     "prepare",
-    "unlabelled_set",
+    "unlabeled_set",
 ]
 
 Template = Annotated[
@@ -61,14 +61,14 @@ ObjectiveName = Annotated[
         "--objective",
         help="likelihood, max-margin, softmax-margin, perceptron, local, pseudo-likelihood, piecewise, "
         "piecewise-pseudo-likelihood, marginal-likelihood, exponential, entropy or posterior; default: what "
-        "the optimiser is for, likelihood for most.",
+        "the optimizer is for, likelihood for most.",
     ),
 ]
 Optimizer = Annotated[
     str,
     typer.Option(
         "--optimizer",
-        "--optimiser",
+        "--optimizer",
         "-a",
         help="auto, lbfgs, owlqn, plbfgs, cg, pcg, mixed-cg, gis, iis-s, iis-t, parallel, steepest, newton, "
         "rprop, rprop-minus, dual, exponentiated, sgd, sgd-l1, adagrad, bcd; "
@@ -100,13 +100,13 @@ L2 = Annotated[
     float | None,
     typer.Option("--l2", help="Strength of the L2 penalty, l2/2 * |w|^2: 1 by default.", min=0.0),
 ]
-Unlabelled = Annotated[
+Unlabeled = Annotated[
     str | None,
-    typer.Option("--unlabelled", help="More data, whose labels are not read: for entropy and posterior."),
+    typer.Option("--unlabeled", help="More data, whose labels are not read: for entropy and posterior."),
 ]
 Gamma = Annotated[
     float | None,
-    typer.Option("--gamma", help="How much --unlabelled data count: 0.1 for entropy by default.", min=0.0),
+    typer.Option("--gamma", help="How much --unlabeled data count: 0.1 for entropy by default.", min=0.0),
 ]
 MinCount = Annotated[
     float, typer.Option("--min-count", help="Drop pairs of attribute and label seen less often.", min=0.0)
@@ -176,7 +176,7 @@ def prepare(
     return Learning(asked.gold(made), extract, structure)
 
 
-def unlabelled_set(path: str, learn: Learning[Any], reading: dict[str, Any], threads: int | None) -> Dataset:
+def unlabeled_set(path: str, learn: Learning[Any], reading: dict[str, Any], threads: int | None) -> Dataset:
     """Read a file of sequences without labels as the training data were read; labels in it are left."""
     from crfkit import data
     from crfkit.data.dataset import Dataset
@@ -185,7 +185,7 @@ def unlabelled_set(path: str, learn: Learning[Any], reading: dict[str, Any], thr
     found = data.read(path, **reading)
     if isinstance(found, Dataset) != (learn.extractor is None):
         kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
-        raise ValueError(f"--unlabelled {path} has {kinds[0]}, but the training data have {kinds[1]}")
+        raise ValueError(f"--unlabeled {path} has {kinds[0]}, but the training data have {kinds[1]}")
     if isinstance(found, Dataset):
         return found
     assert learn.extractor is not None
@@ -224,7 +224,7 @@ def objective_of(
     *,
     gamma: float | None = None,
 ) -> Objective:
-    """Return the objective, by default what the optimiser learns from, with its penalties where it has them.
+    """Return the objective, by default what the optimizer learns from, with its penalties where it has them.
 
     Examples
     --------

@@ -34,13 +34,13 @@ def rank(
 
     Columns are the number of the sequence in the input, counted from 0, its uncertainty, and its words (the
     first column). Settles & Craven (2008) compare the methods: least-confidence is 1 minus the probability of
-    the best labelling, margin looks at the two best, entropy at all, density favours sequences that are like
+    the best labeling, margin looks at the two best, entropy at all, density favors sequences that are like
     many others.
 
     For example:
 
-      crfkit rank names.crf unlabelled.txt --top 100
-      crfkit rank names.crf unlabelled.txt --by density --json
+      crfkit rank names.crf unlabeled.txt --top 100
+      crfkit rank names.crf unlabeled.txt --by density --json
     """
     import numpy as np
 

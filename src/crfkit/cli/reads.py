@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
 
-__all__ = ["LabelledReading", "Reading", "with_reading"]
+__all__ = ["LabeledReading", "Reading", "with_reading"]
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,12 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class LabelledReading(Reading):
+class LabeledReading(Reading):
     """How to read data that may have labels.
 
     Examples
     --------
-    >>> LabelledReading(label="-1").label_column
+    >>> LabeledReading(label="-1").label_column
     -1
     """
 

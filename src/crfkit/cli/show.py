@@ -29,7 +29,7 @@ def show(
 ) -> None:
     """Print what is in a model: sizes, strongest weights, training.
 
-    Also labels, transitions, constraints, the recipe, notes and the licence.
+    Also labels, transitions, constraints, the recipe, notes and the license.
 
     For example:
 
@@ -98,7 +98,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "transitions": None,
         "training": summary_of(model) if model.training is not None else None,
         "notes": model.notes,
-        "licence": model.licence,
+        "license": model.license,
     }
     if isinstance(model.structure, SemiMarkov):
         made["max_length"] = dict(zip(model.structure.labels, model.structure.max_length, strict=True))
@@ -168,7 +168,7 @@ def _print(made: dict[str, Any], tables: bool) -> None:
 
         for name, text in training_lines(made["training"]):
             line(name, text)
-    for name in ("notes", "licence"):
+    for name in ("notes", "license"):
         if made[name]:
             line(name, made[name])
     if tables and any(made["strongest"].values()):
@@ -186,7 +186,7 @@ def _print(made: dict[str, Any], tables: bool) -> None:
 
 
 def _heat(labels: list[str], table: list[list[float]], width: int) -> list[Any]:
-    """Return transitions as tables with colours, each no wider than a page; of many labels the strongest."""
+    """Return transitions as tables with colors, each no wider than a page; of many labels the strongest."""
     from rich.table import Table
     from rich.text import Text
 
@@ -238,5 +238,5 @@ def _cell(weight: float, largest: float) -> Any:
     from rich.text import Text
 
     heat = round(150 * min(abs(weight) / largest, 1.0))
-    colour = f"on rgb(0,{heat},0)" if weight > 0 else f"on rgb({heat},0,0)"
-    return Text(f"{weight:+.2f}", f"white {colour}" if heat > 8 else "", justify="right")
+    color = f"on rgb(0,{heat},0)" if weight > 0 else f"on rgb({heat},0,0)"
+    return Text(f"{weight:+.2f}", f"white {color}" if heat > 8 else "", justify="right")

@@ -40,7 +40,7 @@ def show_graph(path: str, model: GraphModel, as_json: bool, *, top: int = 0) -> 
         from crfkit.cli.train import training_lines
 
         lines += training_lines(made["training"])
-    lines += [(name, made[name]) for name in ("notes", "licence") if made[name]]
+    lines += [(name, made[name]) for name in ("notes", "license") if made[name]]
     for name, value in lines:
         print(f"{name:<12} {shown(value)}")
     for clique, about in made["cliques"].items():
@@ -67,7 +67,7 @@ def _described(path: str, model: GraphModel, top: int) -> dict[str, Any]:
         }
     training: dict[str, Any] | None = None
     if summary is not None:
-        texts = ("objective", "optimiser", "iterations", "reason", "end", "converged", "metric")
+        texts = ("objective", "optimizer", "iterations", "reason", "end", "converged", "metric")
         training = {name: getattr(summary, name) for name in (*texts, "certificate")}
         for name in ("seconds", "loss", "gap", "score"):
             value = float(getattr(summary, name))
@@ -84,7 +84,7 @@ def _described(path: str, model: GraphModel, top: int) -> dict[str, Any]:
         "form": None if model.form is None else str(model.form),
         "training": training,
         "notes": model.notes,
-        "licence": model.licence,
+        "license": model.license,
     }
 
 

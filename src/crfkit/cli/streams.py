@@ -37,7 +37,7 @@ class Safe:
     """
 
     def __init__(self, below: TextIO) -> None:
-        #: Rich writes here: its colours are escape sequences.
+        #: Rich writes here: its colors are escape sequences.
         self.rich_proxied_file = below
         encoding = (getattr(below, "encoding", None) or "utf-8").lower().replace("_", "-")
         self._lacking = None if encoding.startswith("utf") else encoding

@@ -27,7 +27,7 @@ StructureName = Annotated[
     str,
     typer.Option(
         "--structure",
-        help="chain; local-chain: a maximum-entropy Markov model, normalised at each step; semi: labelled "
+        help="chain; local-chain: a maximum-entropy Markov model, normalized at each step; semi: labeled "
         "segments, a semi-Markov CRF; graph: what --graph describes.",
     ),
 ]

@@ -13,7 +13,7 @@ import typer
 
 from crfkit.cli.globals import Keeping
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
-from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.cli.streams import json_line
 from crfkit.errors import UnknownAttributesWarning
 
@@ -39,7 +39,7 @@ def tag(
         bool, typer.Option("--marginals", help="Add the probability of every label: label/probability.")
     ] = False,
     kbest: Annotated[
-        int | None, typer.Option("--kbest", "-k", help="The K best labellings of each sequence.", min=1)
+        int | None, typer.Option("--kbest", "-k", help="The K best labelings of each sequence.", min=1)
     ] = None,
     labels_only: Annotated[
         bool, typer.Option("--labels-only", help="Print labels without the columns of the input.")
@@ -69,7 +69,7 @@ def tag(
     ] = False,
     *,
     keeping: Keeping,
-    reading: LabelledReading,
+    reading: LabeledReading,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -79,7 +79,7 @@ def tag(
     As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
     which train and eval skip, are kept; comments are left out, and of CoNLL-U what is not a word (1-2, 1.1).
     Data with attributes (CRFsuite's text) have no columns to repeat: only labels are printed. With --kbest,
-    every labelling comes after a line "# rank probability". A model of segments prints tags, where it was
+    every labeling comes after a line "# rank probability". A model of segments prints tags, where it was
     trained on tags. A model of graphs has a further column for each kind, and reads labels of no column.
 
     With --once, --at-most, --at-least, --exactly, --before and --implies labels are the best that keep these
@@ -145,7 +145,7 @@ def _tag_graphs(
     data: str,
     output: str,
     asked: Asked,
-    reading: LabelledReading,
+    reading: LabeledReading,
     keeping: Keeping,
     threads: int | None,
     quiet: bool,
@@ -195,17 +195,17 @@ class Asked:
             )
         if self.marginals and self.kbest is not None:
             raise ValueError(
-                "--marginals belong to positions and --kbest to whole labellings; give one of them"
+                "--marginals belong to positions and --kbest to whole labelings; give one of them"
             )
         if self.labels_only and self.marginals and not self.as_json and not self.segments:
             raise ValueError("--labels-only prints only labels; leave it out to see --marginals")
 
     def check(self, model: Model) -> None:
-        """Refuse what constraints on whole labellings do not go with."""
+        """Refuse what constraints on whole labelings do not go with."""
         if model.constraints and (self.kbest or self.marginals or self.confidence):
             given = "--kbest" if self.kbest else "--marginals" if self.marginals else "--confidence"
             raise ValueError(
-                f"{given} does not know constraints on whole labellings (--once and others, or those of the "
+                f"{given} does not know constraints on whole labelings (--once and others, or those of the "
                 f"model): leave {given} or the constraints out"
             )
 
@@ -317,7 +317,7 @@ def _of_sequences(
 
     from crfkit import inference
     from crfkit.cli.answers import LabelAnswers, SegmentAnswers
-    from crfkit.inference.results import NoLabellingError, counted_from
+    from crfkit.inference.results import NoLabelingError, counted_from
     from crfkit.models.alternatives import kbest_of
     from crfkit.models.scores import decoded
 
@@ -330,7 +330,7 @@ def _of_sequences(
     ):
         with counted_from(begin):
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
-            found: list[list[inference.Labelling]]
+            found: list[list[inference.Labeling]]
             if model.constraints:
                 found = [[one] for one in tagger.constrained(potentials)]
             elif asked.kbest is None:
@@ -338,16 +338,16 @@ def _of_sequences(
             else:
                 found = kbest_of(model, potentials, asked.kbest, threads)
                 if not all(found):
-                    raise NoLabellingError([bool(several) for several in found].index(False))
+                    raise NoLabelingError([bool(several) for several in found].index(False))
             best = [several[0] for several in found]
             more = answer.marginals(potentials, best, threads) if asked.marginals else [{}] * len(best)
         begin += part.sequences
         for n, several in enumerate(found):
             plain = [
                 {
-                    **answer.one(labelling),
-                    "probability": float(np.exp(min(labelling.score - total[n], 0.0))),
+                    **answer.one(labeling),
+                    "probability": float(np.exp(min(labeling.score - total[n], 0.0))),
                 }
-                for labelling in several
+                for labeling in several
             ]
             yield {"kbest": plain} if asked.kbest is not None else plain[0] | more[n]

@@ -55,7 +55,7 @@ class Tagger:
         The column of gold labels; by default the one that the model was trained on, else the last.
     threads : int, optional
     keeping : Keeping, optional
-        Constraints on whole labellings, in place of those of the model.
+        Constraints on whole labelings, in place of those of the model.
     """
 
     def __init__(
@@ -157,12 +157,12 @@ class Tagger:
         return found.path
 
     def constrained(self, potentials: Any) -> list[Constrained]:
-        """Return the best labellings that keep the constraints of the model."""
+        """Return the best labelings that keep the constraints of the model."""
         found = constrained_paths(
             potentials, self.model.rules, infeasible=self.keeping.fallback, threads=self.threads
         )
         self.ways += Counter(found.counts())
-        return found.labellings()
+        return found.labelings()
 
     def tell(self, quiet: bool) -> None:
         """Say how answers under constraints were found, and how many do not keep them."""

@@ -1,4 +1,4 @@
-"""``crfkit train``: learn a model from labelled data."""
+"""``crfkit train``: learn a model from labeled data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import typer
 from crfkit.cli import graph_training, learning, recipes, structures
 from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
-from crfkit.cli.reads import LabelledReading, with_reading
+from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.cli.streamed import BlockPositions, prepare_blocks
 from crfkit.data.scratch import scratch_folder
 from crfkit.shown import counted
@@ -24,13 +24,13 @@ from crfkit.shown import counted
 
 @with_reading
 def train(
-    data: Annotated[list[str], typer.Argument(help="Labelled data; - for standard input.")],
+    data: Annotated[list[str], typer.Argument(help="Labeled data; - for standard input.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
     template: learning.Template = None,
     dictionary: recipes.DictionaryFiles = None,
     internal_dictionary: recipes.Internal = False,
     *,
-    reading: LabelledReading,
+    reading: LabeledReading,
     structure: structures.StructureName = "chain",
     graph: graph_training.GraphFile = None,
     method: graph_training.MethodName = None,
@@ -42,7 +42,7 @@ def train(
     l2: learning.L2 = None,
     objective: learning.ObjectiveName = None,
     optimizer: learning.Optimizer = "auto",
-    unlabelled: learning.Unlabelled = None,
+    unlabeled: learning.Unlabeled = None,
     gamma: learning.Gamma = None,
     min_count: learning.MinCount = 0.0,
     features: learning.Features = "observed",
@@ -83,13 +83,13 @@ def train(
         bool, typer.Option("--compact", help="Leave weights of zero out of the file.")
     ] = False,
     notes: Annotated[str, typer.Option("--notes", help="Free text that goes with the model.")] = "",
-    licence: Annotated[
-        str, typer.Option("--licence", "--license", help="Terms of the model: CC-BY-4.0, or any text.")
+    license: Annotated[
+        str, typer.Option("--license", "--license", help="Terms of the model: CC-BY-4.0, or any text.")
     ] = "",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a model from labelled data and save it.
+    """Learn a model from labeled data and save it.
 
     Columns become attributes by a template (CRF++'s, Wapiti's or a crfkit recipe); without one, words, their
     shapes and affixes in a window, and of CoNLL-U only the forms, to learn upos. CRFsuite's text, MALLET's
@@ -113,7 +113,7 @@ def train(
       crfkit train train.txt -o names.crf --train-scheme bioes --order 2
       crfkit train train.txt -o both.crf --structure graph --graph pos-chunk.txt
     """
-    check_output(output, read=[*data, dev, unlabelled, template, graph])
+    check_output(output, read=[*data, dev, unlabeled, template, graph])
     given = reading.keywords
 
     def tell(text: str) -> None:
@@ -140,7 +140,7 @@ def train(
                 "--outside": outside,
                 "--train-scheme": train_scheme,
                 "--scheme": scheme,
-                "--unlabelled": unlabelled,
+                "--unlabeled": unlabeled,
                 "--init": init,
                 "--block-positions": block_positions,
                 "--transitions": transitions,
@@ -154,7 +154,7 @@ def train(
             reading=reading,
             options={
                 "objective": learning.objective_of(objective, optimizer, l1, l2, gamma=gamma),
-                "optimiser": optimizer,
+                "optimizer": optimizer,
                 "method": method,
                 "features": learning.features_of(features, min_count),
                 "seed": seed,
@@ -163,7 +163,7 @@ def train(
             dev=dev,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
-            texts={"notes": notes, "licence": licence},
+            texts={"notes": notes, "license": license},
             metric=metric,
             threads=threads,
             as_json=as_json,
@@ -178,9 +178,9 @@ def train(
     learning.check_transitions(transitions)
     stop = Stop(patience or None, None, tolerance, max_seconds, max_iter)
     goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective, gamma=gamma)
-    if unlabelled is not None and (block_positions is not None or not goal.open):
+    if unlabeled is not None and (block_positions is not None or not goal.open):
         raise ValueError(
-            "--unlabelled is for --objective entropy and posterior, without --block-positions; give one of "
+            "--unlabeled is for --objective entropy and posterior, without --block-positions; give one of "
             "these, or leave it out"
         )
     if block_positions is not None:
@@ -220,9 +220,9 @@ def train(
             folder = stack.enter_context(scratch_folder("crfkit-blocks-", beside))
             learn = prepare_blocks(data, folder, block_positions, given, asked, **making)
         judged = None if dev is None else dev_set(dev, learn, asked, given, threads)
-        more = None if unlabelled is None else learning.unlabelled_set(unlabelled, learn, given, threads)
+        more = None if unlabeled is None else learning.unlabeled_set(unlabeled, learn, given, threads)
         keeper = Keeper(
-            output, checkpoint, {"notes": notes, "licence": licence, "compact": compact}, say=tell
+            output, checkpoint, {"notes": notes, "license": license, "compact": compact}, say=tell
         )
         model = fit(
             learn.data,
@@ -230,12 +230,12 @@ def train(
             structure=learn.structure,
             features=replace(kept, transitions=learning.transitions_for(transitions, learn.extractor)),
             objective=goal,
-            optimiser=optimizer,
+            optimizer=optimizer,
             init=start,
             metric=metric or "auto",
             stop=stop,
             checkpoint=keep,
-            unlabelled=more,
+            unlabeled=more,
             seed=seed,
             threads=threads,
             listeners=[keeper],
@@ -275,7 +275,7 @@ def training_of(summary: Any) -> dict[str, Any]:
     if summary is None:
         return made
     for name in (
-        *("objective", "optimiser", "why", "iterations", "kept", "evaluations"),
+        *("objective", "optimizer", "why", "iterations", "kept", "evaluations"),
         *("reason", "end", "converged"),
     ):
         made[name] = getattr(summary, name)
@@ -297,7 +297,7 @@ def training_lines(training: Mapping[str, Any]) -> list[tuple[str, str]]:
     took = counted(training["iterations"], "iteration")
     if training["seconds"] is not None:  # files do not say
         took += f", {training['seconds']:.1f} s"
-    made = [("trained by", f"{training['optimiser']}, {took}")]
+    made = [("trained by", f"{training['optimizer']}, {took}")]
     made.append(("objective", f"{training['objective']}: {training['loss']}"))
     if training["metric"]:
         score = "unknown" if training["score"] is None else f"{training['score']:.4f}"

@@ -25,10 +25,10 @@ class Alphabet:
 
     Examples
     --------
-    >>> colours = Alphabet(["red", "green"])
-    >>> colours.add("blue"), colours.add("red"), colours.find("grey")
+    >>> colors = Alphabet(["red", "green"])
+    >>> colors.add("blue"), colors.add("red"), colors.find("grey")
     (2, 0, -1)
-    >>> colours.freeze().ids(["blue", "grey"]).tolist()
+    >>> colors.freeze().ids(["blue", "grey"]).tolist()
     [2, -1]
     """
 

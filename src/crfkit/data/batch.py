@@ -221,7 +221,7 @@ class Batch(Restored):
         return np.repeat(self.weight, np.diff(self.seq_ptr) * times)
 
     def select(self, sequences: Sequence[int] | slice | Pointers | Bools) -> Batch:
-        """Return some of the sequences, in the given order; a slice of neighbours shares the arrays."""
+        """Return some of the sequences, in the given order; a slice of neighbors shares the arrays."""
         return Batch.unchecked(**moves.selected(self, _chosen(self.sequences, sequences)))
 
     @classmethod

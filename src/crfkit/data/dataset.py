@@ -134,14 +134,14 @@ class Dataset(Restored):
                 maps[new] = theirs.merge(ours)
         return replace(like, batch=self.batch.renamed(**maps, label_count=len(like.labels)))
 
-    def with_unlabelled(self, more: Dataset) -> Dataset:
+    def with_unlabeled(self, more: Dataset) -> Dataset:
         """Return the data and further sequences whose labels are not known; labels that these have are left.
 
         Examples
         --------
         >>> from crfkit.features import ItemExtractor
         >>> one = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
-        >>> one.with_unlabelled(ItemExtractor()([[["cat"]]])).batch.label.tolist()
+        >>> one.with_unlabeled(ItemExtractor()([[["cat"]]])).batch.label.tolist()
         [0, 1, -1]
         """
         batch = replace(more.batch, label=None, allowed=None, soft=None, begin=None)

@@ -160,7 +160,7 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
     Parameters
     ----------
     path
-        A path, "-" for standard input, or a file opened in binary mode; gzip is recognised by content.
+        A path, "-" for standard input, or a file opened in binary mode; gzip is recognized by content.
     format
         One of `crfkit.data.FORMATS`; None guesses.
     columns

@@ -1,6 +1,6 @@
 """Reading text from a path, standard input or an open file, gzip or plain, in blocks of whole lines.
 
-gzip is recognised by its first two bytes, never by the name. Lines end in LF or CRLF; a byte order mark at
+gzip is recognized by its first two bytes, never by the name. Lines end in LF or CRLF; a byte order mark at
 the start is dropped; what is not so is made so by `crfkit.data.encodings`. Every error is a `FormatError`
 that names the file and the line.
 

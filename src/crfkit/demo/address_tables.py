@@ -55,7 +55,7 @@ COMMON = {
     "first": "Anna|John|Maria|Peter|Madison|Lincoln|Grace|Omar|Li|Sofia|Paris|Carlos|Ruth|Dieter|Chloé|Jean",
     "title": "Dr|Mr|Mrs|Ms|Prof.|Mme|Herr|c/o|Attn",
     "firm": "Bakery|Books|Ltd|Inc|GmbH|& Sons|Hotel|Bank|School|Café|S.A.|Motors|Street Press|Clinic",
-    "house": "House|Tower|Building|Court|Mill|Centre|Plaza|Hall|Lodge|Mansions",
+    "house": "House|Tower|Building|Court|Mill|Center|Plaza|Hall|Lodge|Mansions",
     "stem": "Ash|Bex|Col|Dun|Elm|Fair|Glen|Har|Ing|Kil|Lang|Mar|Nor|Oak|Pem|Ros|Stan|Tor|Wal|Win|Brad|Mel",
     "onset": "B|Br|C|Cr|D|F|G|Gr|H|K|L|M|N|P|R|S|St|T|Th|Tr|V|W",
     "vowel": "a|e|i|o|u|ai|ea|oo",

@@ -119,13 +119,13 @@ class _Writer:
 
     def recipient(self) -> Line:
         if self.often(0.35):
-            return _labelled(f"{self.name()} {self.pick('firm')}", "recipient")
+            return _labeled(f"{self.name()} {self.pick('firm')}", "recipient")
         title = f"{self.pick('title')} " if self.often(0.3) else ""
-        return _labelled(f"{title}{self.pick('first')} {self.name()}", "recipient")
+        return _labeled(f"{title}{self.pick('first')} {self.name()}", "recipient")
 
     def building(self) -> Line:
         the = "The " if self.often(0.15) else ""
-        return _labelled(f"{the}{self.name()} {self.pick('house')}", "building")
+        return _labeled(f"{the}{self.name()} {self.pick('house')}", "building")
 
     def number(self) -> Line:
         number = self.count(20000 if self.style == "us" else 400)
@@ -135,10 +135,10 @@ class _Writer:
             number = f"{number}-{int(number.rstrip('ABCab')) + 2}"
         elif self.style == "au" and self.often(0.3):
             number = f"{self.count(40)}/{number}"
-        return _labelled(number, "number")
+        return _labeled(number, "number")
 
     def direction(self) -> Line:
-        return _labelled(self.pick("direction"), "direction")
+        return _labeled(self.pick("direction"), "direction")
 
     def street(self) -> Line:
         link = f"{self.any(LINKS[self.style].split('|'))} " if self.style in LINKS and self.often(0.6) else ""
@@ -146,23 +146,21 @@ class _Writer:
             number = int(self.count(90))
             last = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")  # codespell:ignore nd
             last = "th" if number // 10 == 1 else last
-            return _labelled(f"{number}{last}", "street")
+            return _labeled(f"{number}{last}", "street")
         english = self.style in ("us", "ca", "gb", "au")
-        return _labelled(
-            link + (self.pick("plain") if english and self.often(0.3) else self.name()), "street"
-        )
+        return _labeled(link + (self.pick("plain") if english and self.often(0.3) else self.name()), "street")
 
     def type(self) -> Line:
-        return _labelled(self.pick("street_type"), "street_type")
+        return _labeled(self.pick("street_type"), "street_type")
 
     def joined(self) -> Line:
         """Return a German street in one word."""
         end = self.any(("straße", "str.", "weg", "allee", "platz", "gasse"))
-        return _labelled(self.any((self.stem(), "Haupt", "Bahnhof", "Garten", "Schul")) + end, "street")
+        return _labeled(self.any((self.stem(), "Haupt", "Bahnhof", "Garten", "Schul")) + end, "street")
 
     def route(self) -> Line:
-        return [*_labelled(self.any(("Highway", "Hwy", "Route", "County Road")), "street_type"),
-                *_labelled(self.count(400), "street")]  # fmt: skip
+        return [*_labeled(self.any(("Highway", "Hwy", "Route", "County Road")), "street_type"),
+                *_labeled(self.count(400), "street")]  # fmt: skip
 
     def unit(self) -> Line:
         unit = (
@@ -174,20 +172,20 @@ class _Writer:
         return [(f"#{unit}", "unit")] if kind == "#" else [(kind, "unit_type"), (unit, "unit")]
 
     def box(self) -> Line:
-        return [*_labelled(self.pick("box_type"), "box_type"), (self.count(30000), "box")]
+        return [*_labeled(self.pick("box_type"), "box_type"), (self.count(30000), "box")]
 
     def city(self) -> Line:
-        return _labelled(self.name(), "city")
+        return _labeled(self.name(), "city")
 
     def state(self) -> Line:
-        return _labelled(self.pick("state"), "state")
+        return _labeled(self.pick("state"), "state")
 
     def postcode(self) -> Line:
-        return _labelled(self.digits(self.pick("postcode")), "postcode")
+        return _labeled(self.digits(self.pick("postcode")), "postcode")
 
     def country(self) -> Line:
-        return _labelled(self.pick("country"), "country")
+        return _labeled(self.pick("country"), "country")
 
 
-def _labelled(text: str, label: str) -> Line:
+def _labeled(text: str, label: str) -> Line:
     return [(word, label) for word in text.split()]

@@ -3,7 +3,7 @@
 Two words share their first and last letter. Each state emits its own letter with probability 29/32 and any
 other with 1/32 (section 5.1); here a path may also slip from one word to the other with probability 1/32.
 At the end the strict network of Figure 1, without slips: a CRF weighs whole paths, so the middle letter
-decides; a model that is normalised at each state must pass all its mass to the only successor and cannot
+decides; a model that is normalized at each state must pass all its mass to the only successor and cannot
 listen to the letter, which is the label bias problem.
 
     python -m crfkit.demo.label_bias [WORD ...]
@@ -23,7 +23,7 @@ from rich.text import Text
 from crfkit import Chain, inference
 from crfkit.arrays import Floats
 from crfkit.structures import ChainPotentials
-from crfkit.structures.local import normalised_by_step
+from crfkit.structures.local import normalized_by_step
 
 WORDS = {"rib": 0.55, "rob": 0.45}  # one is slightly more common
 STATES = tuple((word, place) for word in WORDS for place in range(3))  # (word, letter) pairs
@@ -54,9 +54,9 @@ def network(observed: str, slip: float = WRONG) -> ChainPotentials:
     return Chain(NAMES).potentials(letter_scores(observed), step_scores(slip), start=start, stop=stop)
 
 
-def normalised_by_state(observed: str, slip: float) -> ChainPotentials:
-    """Score the same paths with the successors of each state normalised, as a MEMM does."""
-    return normalised_by_step(network(observed, slip))
+def normalized_by_state(observed: str, slip: float) -> ChainPotentials:
+    """Score the same paths with the successors of each state normalized, as a MEMM does."""
+    return normalized_by_step(network(observed, slip))
 
 
 def trellis(observed: str, scores: ChainPotentials) -> Table:
@@ -81,10 +81,10 @@ def show(observed: str, console: Console) -> None:
     """Print the trellis of one observed word and the answers to every question about it."""
     scores = network(observed)
     console.print(trellis(observed, scores))
-    for rank, labelling in enumerate(inference.kbest(scores, 3), start=1):
-        path = " → ".join(NAMES[y] for y in labelling.labels)
-        p = math.exp(inference.log_prob(scores, labelling))
-        console.print(f"  {rank}. {path}   p = {p:.4f}, score {labelling.score:.3f}", highlight=False)
+    for rank, labeling in enumerate(inference.kbest(scores, 3), start=1):
+        path = " → ".join(NAMES[y] for y in labeling.labels)
+        p = math.exp(inference.log_prob(scores, labeling))
+        console.print(f"  {rank}. {path}   p = {p:.4f}, score {labeling.score:.3f}", highlight=False)
     console.print(
         f"  {inference.count(scores)} paths, log Z = {inference.log_partition(scores):.4f}, "
         f"entropy = {inference.entropy(scores):.4f} nats\n",
@@ -100,7 +100,7 @@ def label_bias(words: Sequence[str]) -> Table:
     for word in words:
         answers = [
             inference.span_probability(build(word, -math.inf), 0, 3, [0, 1, 2])
-            for build in (network, normalised_by_state)
+            for build in (network, normalized_by_state)
         ]
         table.add_row(word, *(f"{p:.4f}" for p in answers))
     return table

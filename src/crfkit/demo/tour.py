@@ -1,6 +1,6 @@
 """The tour of ``crfkit demo``: learn to read postal addresses, judge it, tag, explain, save.
 
-Words are separated by blanks and keep their commas. The recipe sees a word, its neighbours, shapes, ends and
+Words are separated by blanks and keep their commas. The recipe sees a word, its neighbors, shapes, ends and
 commas; the columns go by their place, as `crfkit train` has it, so that files to tag need no names.
 """
 
@@ -140,7 +140,7 @@ def _tagged(decided: list[list[Decision]]) -> Table:
 def _explain(made: Decision, place: int, console: Console, top: int = 8) -> None:
     """Print the weights that decided; those of other words have their distance in brackets."""
     console.print(
-        f"The best labelling scores {made.difference:+.2f} over the best one with {made.runner_up} there "
+        f"The best labeling scores {made.difference:+.2f} over the best one with {made.runner_up} there "
         f"({', '.join(made.alternative)}):"
     )
     for one in made.contributions[:top]:

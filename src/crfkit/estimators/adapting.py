@@ -1,6 +1,6 @@
 """Learning on from a model: old and new data where the old ones are there, else new data and the old weights.
 
-Training only on new data forgets the old ones, wherever it starts: a penalised likelihood has one optimum.
+Training only on new data forgets the old ones, wherever it starts: a penalized likelihood has one optimum.
 Where the old data are there, `joined` puts both together, and training on them from the weights of now ends
 where training from zero does. Where they are gone, the penalty pulls towards the old weights w0 instead of 0
 (Chelba & Acero, Adaptation of maximum entropy capitalizer, EMNLP 2004), each as firmly as the old data held
@@ -33,7 +33,7 @@ from crfkit.linear.move import united
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Model
 from crfkit.models.names import Names
-from crfkit.optimise.problem import Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
+from crfkit.optimize.problem import Curvature, Differentiable, NotCoveredError, Optimizer, Penalty
 from crfkit.structures.gold import Gold
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
@@ -77,7 +77,7 @@ def adapt(
     structure: Structure,
     features: Features,
     objective: Objective,
-    optimiser: Optimiser | str,
+    optimizer: Optimizer | str,
     stop: Stop,
     seed: int = 0,
     threads: int | None = None,
@@ -91,7 +91,7 @@ def adapt(
     structure = continued(before, structure, data)
     united = UnitedData(data, before.layout, threads)
     goal = Anchored(objective, before, structure, united.names)
-    fit = Fit(united, structure, goal, features, optimiser, stop, before, seed)
+    fit = Fit(united, structure, goal, features, optimizer, stop, before, seed)
     display = display_for(progress)
     try:
         model = fit.run(None, None, None, [] if display is None else [display], begun)
@@ -166,7 +166,7 @@ class AnchoredLoss:
 
     def __init__(self, loss: Any, penalty: Penalty, w0: Floats) -> None:
         self.loss, self.penalty, self.w0 = loss, penalty, w0
-        self.convex, self.minimises = loss.convex, loss.minimises
+        self.convex, self.minimizes = loss.convex, loss.minimizes
 
     @property
     def size(self) -> int:
@@ -185,7 +185,7 @@ class AnchoredLoss:
         return "a penalty that pulls towards the weights before"
 
     def view(self, kind: type[V]) -> V:
-        """Return the view of this loss that an optimiser needs."""
+        """Return the view of this loss that an optimizer needs."""
         against = self.lacks(kind)
         if against:
             raise NotCoveredError(against)
@@ -198,7 +198,7 @@ class AnchoredLoss:
 
 
 def united_names(model: Model, data: Dataset) -> Dataset:
-    """Return labelled data with the names of a model first and new ones behind, as ids and alphabets.
+    """Return labeled data with the names of a model first and new ones behind, as ids and alphabets.
 
     Examples
     --------

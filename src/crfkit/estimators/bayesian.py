@@ -15,15 +15,15 @@ from crfkit.estimators.graph import GraphCRF
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import Features
-from crfkit.linear.graphs.labellings import labellings_of
+from crfkit.linear.graphs.labelings import labelings_of
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.posterior import Posterior, power_ep
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.methods import Auto, Elimination
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
-from crfkit.optimise import LBFGS
-from crfkit.optimise.options import check_above_zero
+from crfkit.optimize import LBFGS
+from crfkit.optimize.options import check_above_zero
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_gold import gold_of_graphs
@@ -56,9 +56,9 @@ class BayesianCRF(BaseEstimator):
     features : Features, or one of "observed", "all"
         Which weights attributes get.
     most : int
-        Graphs with at most so many labellings are summed exactly in the posterior.
+        Graphs with at most so many labelings are summed exactly in the posterior.
     draws : int
-        Labellings that stand for each larger graph, drawn from the model with the best weights.
+        Labelings that stand for each larger graph, drawn from the model with the best weights.
     samples : int
         Weights drawn from the posterior that predictions average over.
     max_sweeps, tolerance : int, float
@@ -137,7 +137,7 @@ class BayesianCRF(BaseEstimator):
         best = GraphCRF(
             self.graph,
             objective=Likelihood(l2=1.0 / self.variance),
-            optimiser=LBFGS(tolerance=1e-8),
+            optimizer=LBFGS(tolerance=1e-8),
             method=Elimination(),
             features=self.features,
             threads=self.threads,
@@ -145,7 +145,7 @@ class BayesianCRF(BaseEstimator):
         self.map_: GraphModel = best.model_
         loss = GraphLoss(Likelihood(), self.map_.layout, X, Elimination(), threads=self.threads)
         w = np.array(self.map_.w)
-        found = labellings_of(loss, w, most=self.most, draws=self.draws, seed=self.seed, method=Elimination())
+        found = labelings_of(loss, w, most=self.most, draws=self.draws, seed=self.seed, method=Elimination())
         full = self.covariance == "full" or (self.covariance == "auto" and loss.size <= _FULL)
         prior = np.full(loss.size, float(self.variance))
         self.posterior_: Posterior = power_ep(

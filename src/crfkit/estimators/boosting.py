@@ -16,7 +16,7 @@ from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries
@@ -157,12 +157,12 @@ class BoostedCRF(ChainQueries, PartParams):
         given = structure_of(self.structure)
         if not isinstance(given, Chain) or given.order != 1:
             raise ValueError(f"structure is {given.describe()}, but boosting learns chains of order 1")
-        data = weighted(has_gold(self._labelled(X, y), "BoostedCRF", "labels"), sample_weight)
+        data = weighted(has_gold(self._labeled(X, y), "BoostedCRF", "labels"), sample_weight)
         dev = None
         if (X_dev is None) != (y_dev is None):
             raise ValueError("only one of X_dev and y_dev is given; give both")
         if X_dev is not None:
-            held = self._labelled(X_dev, y_dev, data.labels.strings())
+            held = self._labeled(X_dev, y_dev, data.labels.strings())
             if len(held.labels) > len(data.labels):
                 new = held.labels.strings()[len(data.labels)]
                 raise ValueError(f"y_dev has the label {new!r}, which y does not have")
@@ -283,9 +283,9 @@ class BoostedCRF(ChainQueries, PartParams):
         offsets = range(-self.window, self.window + 1)
         return [f"x{k}[{offset}]" if self.window else f"x{k}" for offset in offsets for k in range(columns)]
 
-    def _labelled(self, X: Any, y: Any, known: Sequence[str] = ()) -> Dataset:
+    def _labeled(self, X: Any, y: Any, known: Sequence[str] = ()) -> Dataset:
         data = read(X, None, self.threads)
-        return data if y is None else labelled(data, y, Alphabet(known))
+        return data if y is None else labeled(data, y, Alphabet(known))
 
     def _rows(self, batch: Batch, columns: int) -> Rows:
         if _columns(batch) != columns:
@@ -298,7 +298,7 @@ class BoostedCRF(ChainQueries, PartParams):
     def _data(self, X: Any, y: Any = None) -> Dataset:
         """Return the data with leaves for attributes."""
         check_is_fitted(self, "model_")
-        given = self._labelled(X, y)
+        given = self._labeled(X, y)
         batch = given.batch
         rows = self._rows(batch, self.columns_)
         P, names = batch.positions, self._names(self.columns_)

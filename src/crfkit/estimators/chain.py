@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries
 from crfkit.features import Recipe
@@ -19,7 +19,7 @@ from crfkit.models.encoding import encoded
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
@@ -43,14 +43,14 @@ class ChainCRF(ChainQueries, Fitting):
     Parameters
     ----------
     structure : Chain, or "chain"
-        What is labelled how, without the labels, which are found in y: ``Chain(order=2)``. Where its
+        What is labeled how, without the labels, which are found in y: ``Chain(order=2)``. Where its
         constraints have a `crfkit.structures.constraints.Scheme`, labels spell segments: others are neither
         learned nor predicted, and segment metrics read labels so.
     features : Features, or one of "observed", "all", "likely"
         Which weights there are: ``Features(min_count=3)``.
     objective : Likelihood, Perceptron, or the name of one
-        What to optimise, penalty included.
-    optimiser : an optimiser, its name, or "auto"
+        What to optimize, penalty included.
+    optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one.
     init : Model, "memm" or function, optional
         Where `fit` starts, as in `crfkit.train`; `partial_fit` goes on from what it has.
@@ -66,11 +66,11 @@ class ChainCRF(ChainQueries, Fitting):
         Of the dev set and of `score`: a name of `crfkit.metrics`, "log_likelihood", or a function of gold and
         predicted labels. "auto": the F1 of entities where labels spell them, else the accuracy of tokens.
     seed : int
-        For optimisers that draw, and for `sample`.
+        For optimizers that draw, and for `sample`.
     threads : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
-        On whole labellings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
+        On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
         exactly; training, probabilities and draws do not know them.
 
     Attributes
@@ -84,10 +84,10 @@ class ChainCRF(ChainQueries, Fitting):
 
     Notes
     -----
-    Options of structure, features, objective, optimiser and stop are parameters too, as in a grid search over
+    Options of structure, features, objective, optimizer and stop are parameters too, as in a grid search over
     ``structure__order``, ``features__min_count``, ``objective__l2`` and ``stop__max_iterations``.
 
-    What X and y may be: `crfkit.models.reading` and `crfkit.data.labelling`. An estimator is not a
+    What X and y may be: `crfkit.models.reading` and `crfkit.data.labeling`. An estimator is not a
     classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
     stratify, and scorers come from `crfkit.metrics.scorer`. ``cross_val_predict`` returns an array of lists
     of labels; it allows scikit-learn's own methods only, so marginals of folds need a loop over ``KFold``.
@@ -110,7 +110,7 @@ class ChainCRF(ChainQueries, Fitting):
         "structure": structure_of,
         "features": Features.of,
         "objective": objective_of,
-        "optimiser": None,
+        "optimizer": None,
         "stop": None,
     }
 
@@ -119,7 +119,7 @@ class ChainCRF(ChainQueries, Fitting):
         structure: Chain | str = _CHAIN,
         features: Features | str = _FEATURES,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         init: Init = None,
         stop: Stop = _STOP,
         template: Any = None,
@@ -134,7 +134,7 @@ class ChainCRF(ChainQueries, Fitting):
         self.structure = structure
         self.features = features
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.init = init
         self.stop = stop
         self.template = template
@@ -149,14 +149,14 @@ class ChainCRF(ChainQueries, Fitting):
     ) -> tuple[Dataset, Structure]:
         data = read(X, recipe, self.threads, gold=y is None)
         if y is not None:
-            data = labelled(data, y, Alphabet(known))
+            data = labeled(data, y, Alphabet(known))
         elif known:  # the data brought labels of their own
             data = replace(data, labels=Alphabet([*data.labels.strings(), *known]))
         return self._encoded(has_gold(data, "ChainCRF", "labels")), structure_of(self.structure)
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self.threads, gold=y is None)
-        return self._encoded(data if y is None else labelled(data, y, Alphabet()))
+        return self._encoded(data if y is None else labeled(data, y, Alphabet()))
 
     def _encoded(self, data: Dataset) -> Dataset:
         return data if self.encoding is None else encoded(data, self.encoding)

@@ -26,9 +26,9 @@ from crfkit.models.model import Metric, Model
 from crfkit.models.predictions import gold_labels
 from crfkit.models.store import ModelFileError
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
-from crfkit.structures.gold import Path as Labelling
+from crfkit.structures.gold import Path as Labeling
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.codes import CODES, Bits, code_of, nearest, product_of
@@ -67,14 +67,14 @@ class CodeCRF(ChainCRF):
         Random columns whose words are far apart; one column for each label; the fewest columns. Or the bits
         of each label: by its name, or in the order of ``classes_``.
     decoder : {"product", "marginals", "hamming"}
-        How labels follow from the columns: the best labelling by the product of the columns' distributions;
+        How labels follow from the columns: the best labeling by the product of the columns' distributions;
         at each position the word nearest to the probabilities of the bits; or the one nearest to the bits of
-        the columns' best labellings. Of words that are as near, the first in the order of ``classes_``.
+        the columns' best labelings. Of words that are as near, the first in the order of ``classes_``.
     columns : int, optional
         Of a random code: by default ten times the logarithm of L to base 2, or all that there are.
     structure : Chain
         Order of the columns; its constraints hold in the product.
-    features, objective, optimiser, stop
+    features, objective, optimizer, stop
         Of each column, as in `ChainCRF`.
     template, encoding, metric, seed, threads
         As in `ChainCRF`.
@@ -114,7 +114,7 @@ class CodeCRF(ChainCRF):
         structure: Chain | str = _CHAIN,
         features: Features | str = _FEATURES,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         stop: Stop = _STOP,
         template: Any = None,
         encoding: str | None = None,
@@ -130,7 +130,7 @@ class CodeCRF(ChainCRF):
         self.structure = structure
         self.features = features
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.stop = stop
         self.template = template
         self.encoding = encoding
@@ -208,7 +208,7 @@ class CodeCRF(ChainCRF):
         spelling = self.model_.spelling_for(metric)
         if self.decoder == "product":
             return spelling.tags(self.model_.path(data, threads=self.threads))
-        return spelling.tags(Labelling(data.batch.seq_ptr, self._nearest(data)))
+        return spelling.tags(Labeling(data.batch.seq_ptr, self._nearest(data)))
 
     def _nearest(self, data: Dataset) -> Ids:
         """Return the labels of all positions whose words are nearest to what the columns say, [P]."""
@@ -237,7 +237,7 @@ class CodeCRF(ChainCRF):
         whole = with_labels_of(structure, labels)
         known = TrainingData(data, self.threads)
         known.check(whole)
-        features, objective = Features.of(self.features), objective_of(self.objective, self.optimiser)
+        features, objective = Features.of(self.features), objective_of(self.objective, self.optimizer)
         self._check_size(data, whole, features)
         binary = Chain(["0", "1"], order=structure.order)
         made_by = data.extractor and replace(data.extractor, encoding=None, label_column=None)
@@ -248,7 +248,7 @@ class CodeCRF(ChainCRF):
                 batch = data.batch.renamed(labels=code[:, i].astype(np.int32), label_count=2)
                 view = TrainingData(replace(plain, batch=batch).freeze(), threads)
                 stop = Stop.of(self.stop)
-                return Fit(view, binary, objective, features, self.optimiser, stop, None, self.seed)
+                return Fit(view, binary, objective, features, self.optimizer, stop, None, self.seed)
 
             return Task(f"column {i}", make)
 
@@ -257,7 +257,7 @@ class CodeCRF(ChainCRF):
         self.columns_, self.code_ = trained.models, code
         summary = trained.summary(
             f"CodeCRF of {objective!r}",
-            optimiser="sums",
+            optimizer="sums",
             why="the weights of labels are sums of the weights of their bits",
             loss=float(sum(0.0 if c.training is None else c.training.loss for c in self.columns_)),
             notes=[f"the product of {code.shape[1]} binary chains"],

@@ -15,7 +15,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.queries import PerSequence
 from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
-from crfkit.inference.graphs import GraphLabelling
+from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
@@ -24,7 +24,7 @@ from crfkit.models.graph_lines import Line, graph_of, ground
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.stop import Stop
 
@@ -51,7 +51,7 @@ class FactorialCRF(ReadyMade):
         Which columns are joined: every two, or pairs of their names, as in ``[("pos", "chunk")]``.
     template : str, path or Recipe, optional
         As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
-    objective, optimiser, features, stop, seed, threads
+    objective, optimizer, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
         Who sums, in training and in `predict_marginals`.
@@ -98,7 +98,7 @@ class FactorialCRF(ReadyMade):
         rungs: Literal["all", "none"] | Sequence[tuple[str, str]] = "all",
         template: Any = None,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
@@ -109,7 +109,7 @@ class FactorialCRF(ReadyMade):
         self.rungs = rungs
         self.template = template
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.method = method
         self.features = features
         self.stop = stop
@@ -186,7 +186,7 @@ class FactorialCRF(ReadyMade):
             raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns_)}")
         return score_of(data, gold, found, self.classes_, self.metric, sample_weight)
 
-    def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabelling]:
+    def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabeling]:
         model, data = self._fitted(), self._data(X)
         known = self._given(data, given)
         return data, model.predict(self._batch(data), given=known, threads=self.threads)

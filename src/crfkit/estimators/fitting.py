@@ -22,7 +22,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import recipe_of
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.convergence import WarnedLast
@@ -57,14 +57,14 @@ class Fitting(PartParams):
     structure: Any
     features: Features | str
     objective: Objective | str
-    optimiser: Optimiser | str
+    optimizer: Optimizer | str
     init: Init
     stop: Stop
     template: Any
     metric: Metric | str
     seed: int
     threads: int | None
-    constraints: Sequence[GlobalConstraint] = ()  #: on whole labellings
+    constraints: Sequence[GlobalConstraint] = ()  #: on whole labelings
     _learns_anew: ClassVar[str] = ""  #: why `partial_fit` is refused, and what to do instead
 
     _data_held: Dataset | None = None  #: `data_`
@@ -110,7 +110,7 @@ class Fitting(PartParams):
             See `crfkit.models.reading`.
         y : list of lists
             One label for each position; None where it is not known or for a whole sequence, a set where it
-            is one of several, a dict where they have probabilities (`crfkit.data.labelling`). `SemiCRF` also
+            is one of several, a dict where they have probabilities (`crfkit.data.labeling`). `SemiCRF` also
             takes tags and segments. May be left out where X has labels: a Dataset, or Columns, whose labels
             are in the column called label, else in the last one.
         X_dev, y_dev : optional
@@ -180,8 +180,8 @@ class Fitting(PartParams):
 
         An estimator holds the data that it was trained on (`data_`), and trains on these and the new ones
         from the weights that it has, which ends where `fit` on both does. Where the data are gone (after
-        ``del estimator.data_``, in a pickle's copy), moves away from the weights before are penalised by how
-        firmly the old data held them (`crfkit.estimators.adapting`); the optimiser must then need only values
+        ``del estimator.data_``, in a pickle's copy), moves away from the weights before are penalized by how
+        firmly the old data held them (`crfkit.estimators.adapting`); the optimizer must then need only values
         and gradients, as "lbfgs" does, which is what "auto" takes. Where that is not known either, as of a
         perceptron, it is refused. New attributes and labels are added.
 
@@ -206,7 +206,7 @@ class Fitting(PartParams):
         if held is not None:
             both = joined(held, data, before)
             # Averages of a perceptron go on from a start that no longer has a mistake to learn from.
-            start = before if objective_of(self.objective).minimises else None
+            start = before if objective_of(self.objective).minimizes else None
             return self._fitted(both, continued(before, structure, both), recipe, progress, init=start)
         with WarnedLast():
             model = adapt(
@@ -215,7 +215,7 @@ class Fitting(PartParams):
                 structure=structure,
                 features=Features.of(self.features),
                 objective=objective_of(self.objective),
-                optimiser=self.optimiser,
+                optimizer=self.optimizer,
                 stop=Stop.of(self.stop),
                 seed=self.seed,
                 threads=self.threads,
@@ -263,7 +263,7 @@ class Fitting(PartParams):
             structure=structure,
             features=self.features,
             objective=self.objective,
-            optimiser=self.optimiser,
+            optimizer=self.optimizer,
             init=self.init if init is None else init,
             metric=self._dev_metric,
             stop=self.stop,

@@ -23,7 +23,7 @@ from crfkit.linear.objective import Objective
 from crfkit.methods import Auto
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import End, Optimiser
+from crfkit.optimize.problem import End, Optimizer
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.checkpoint import Checkpoints, held_checkpoints
@@ -56,11 +56,11 @@ class GraphCRF(GraphQueries, PartParams):
     graph : Graph
         Kinds of variables, and the cliques that score them.
     objective : an objective, or its name
-        What to optimise, penalty included: ``Likelihood(l2=1.0)``, ``PseudoLikelihood()``, ``MaxMargin()``.
-    optimiser : an optimiser, its name, or "auto"
-        "auto" takes the fastest sound one; "em" is expectation maximisation, for hidden labels.
+        What to optimize, penalty included: ``Likelihood(l2=1.0)``, ``PseudoLikelihood()``, ``MaxMargin()``.
+    optimizer : an optimizer, its name, or "auto"
+        "auto" takes the fastest sound one; "em" is expectation maximization, for hidden labels.
     method : a method of `crfkit.methods`, or its name, optional
-        Who sums and maximises in training, and who sums in `predict_marginals` and `log_likelihood`. Default:
+        Who sums and maximizes in training, and who sums in `predict_marginals` and `log_likelihood`. Default:
         exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
         ``model_.training.notes`` say which.
     features : Features, or one of "observed", "all"
@@ -118,7 +118,7 @@ class GraphCRF(GraphQueries, PartParams):
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "objective": objective_of,
         "features": Features.of,
-        "optimiser": None,
+        "optimizer": None,
         "method": method_of,
         "stop": None,
     }
@@ -127,7 +127,7 @@ class GraphCRF(GraphQueries, PartParams):
         self,
         graph: Graph,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
@@ -139,7 +139,7 @@ class GraphCRF(GraphQueries, PartParams):
     ) -> None:
         self.graph = graph
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.method = method
         self.features = features
         self.stop = stop
@@ -208,9 +208,9 @@ class GraphCRF(GraphQueries, PartParams):
             data = checked_graphs(X, self.graph, "X")
             fit = GraphFit(
                 data,
-                objective_of(self.objective, self.optimiser),
+                objective_of(self.objective, self.optimizer),
                 Features.of(self.features),
-                self.optimiser,
+                self.optimizer,
                 self._summing,
                 Stop.of(self.stop),
                 weight=weights_of(sample_weight, data.graphs, "graphs"),

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
-from crfkit.inference.graphs import GraphLabelling, GraphLabellings, GraphMarginals
+from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.models.graph_model import Given, GraphModel, accuracy
@@ -42,8 +42,8 @@ class GraphQueries:
 
     def predict(
         self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None
-    ) -> GraphLabelling:
-        """Return the best labelling by kind: ``predict(X)["token"]`` is [V].
+    ) -> GraphLabeling:
+        """Return the best labeling by kind: ``predict(X)["token"]`` is [V].
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class GraphQueries:
             Labels that it has are not looked at, unless `given` says so.
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": the known
-            labels of X, as for a network of which a part is labelled.
+            labels of X, as for a network of which a part is labeled.
         method : a method of `crfkit.methods`, or its name, optional
             "posterior": the likeliest label of each variable.
         """
@@ -59,11 +59,11 @@ class GraphQueries:
             return self._posterior(X, given)
         return self._model.predict(X, given=given, method=method, threads=self.threads)
 
-    def _posterior(self, X: GraphBatch, given: Given) -> GraphLabelling:
+    def _posterior(self, X: GraphBatch, given: Given) -> GraphLabeling:
         scores = self._model.given(X, given, threads=self.threads)
         p = inference.marginals(scores, cliques=False, method=self._summing, threads=self.threads)
         labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
-        return GraphLabelling(labels, inference.score(scores, labels), p.how.unbounded(), X.graph.kinds)
+        return GraphLabeling(labels, inference.score(scores, labels), p.how.unbounded(), X.graph.kinds)
 
     def predict_marginals(
         self,
@@ -89,10 +89,10 @@ class GraphQueries:
 
     def kbest(
         self, X: GraphBatch, k: int, *, given: Given = None, method: Method | str | None = None
-    ) -> GraphLabellings:
-        """Return the k best labellings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
+    ) -> GraphLabelings:
+        """Return the k best labelings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
         scores = self._model.given(X, given, threads=self.threads)
-        found: GraphLabellings = inference.kbest(scores, k, method=method, threads=self.threads)
+        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=self.threads)
         return found
 
     def sample(
@@ -103,11 +103,11 @@ class GraphQueries:
         seed: int | None = None,
         given: Given = None,
         method: Method | str | None = None,
-    ) -> GraphLabellings:
-        """Draw n labellings: ``sample(X, n)["token"]`` is [n, V]; the seed is that of the estimator."""
+    ) -> GraphLabelings:
+        """Draw n labelings: ``sample(X, n)["token"]`` is [n, V]; the seed is that of the estimator."""
         scores = self._model.given(X, given, threads=self.threads)
         drawn = self.seed if seed is None else seed
-        found: GraphLabellings = inference.sample(scores, n, drawn, method=method, threads=self.threads)
+        found: GraphLabelings = inference.sample(scores, n, drawn, method=method, threads=self.threads)
         return found
 
     def score(
@@ -140,7 +140,7 @@ class GraphQueries:
     ) -> GraphDecision:
         """Explain why a variable has its label and not the runner-up; prints as a table.
 
-        The best labelling is compared with the best one that has the runner-up there, and the difference of
+        The best labeling is compared with the best one that has the runner-up there, and the difference of
         their scores is split into what each weight of each factor adds.
 
         Parameters

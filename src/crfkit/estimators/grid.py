@@ -19,7 +19,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import check_known
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.cliques import Clique
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
@@ -42,25 +42,25 @@ class GridCRF(ReadyMade):
     Parameters
     ----------
     connect : {4, 8}
-        Neighbours of a pixel: those to its sides, or those at its corners too.
+        Neighbors of a pixel: those to its sides, or those at its corners too.
     contrast : "exp", or None
-        "exp": neighbours count ``exp(-|x - x'|^2 / v)``, the less the more their features differ (Boykov &
+        "exp": neighbors count ``exp(-|x - x'|^2 / v)``, the less the more their features differ (Boykov &
         Jolly 2001); v is twice the mean of ``|x - x'|^2`` in the training data. None: all count alike.
     channels : list of int, optional
-        The features that make the contrast, such as those of colour; by default all.
+        The features that make the contrast, such as those of color; by default all.
     cells : {"free", "symmetric", "same", "potts"}
-        Weights of a pair of neighbouring labels: one for each pair; the same both ways; one for each label
+        Weights of a pair of neighboring labels: one for each pair; the same both ways; one for each label
         that both have; or one for being equal. Each direction has weights of its own.
     void : int
         y has this where a pixel has no label: it is left out or summed out, by the objective.
     objective : an objective, or its name
-        ``PseudoLikelihood()`` needs no sums over images and is faster, but it ties neighbours too strongly
+        ``PseudoLikelihood()`` needs no sums over images and is faster, but it ties neighbors too strongly
         where labels come in large areas; compare both on a dev set.
-    optimiser, features, stop, seed, threads
+    optimizer, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
         Who sums, in training and in `predict_marginals`. Default: exact for small images, else belief
-        propagation. The best labelling is found by cuts, TRW-S and others.
+        propagation. The best labeling is found by cuts, TRW-S and others.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class GridCRF(ReadyMade):
         cells: Literal["free", "symmetric", "same", "potts"] = "free",
         void: int = -1,
         objective: Objective | str = _OBJECTIVE,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
@@ -107,7 +107,7 @@ class GridCRF(ReadyMade):
         self.cells = cells
         self.void = void
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.method = method
         self.features = features
         self.stop = stop
@@ -212,7 +212,7 @@ class GridCRF(ReadyMade):
         )
 
     def _differences(self, rows: Floats, edge: Ids) -> Floats:
-        """Return the squared difference of the features of neighbours, [M]."""
+        """Return the squared difference of the features of neighbors, [M]."""
         if self.channels is not None:
             wrong = [c for c in self.channels if not 0 <= c < rows.shape[1]]
             if wrong:

@@ -12,7 +12,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries
 from crfkit.features import Recipe
@@ -24,7 +24,7 @@ from crfkit.models.reading import read
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import States, barred, state_names
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import End, Optimiser
+from crfkit.optimize.problem import End, Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Resolved
 from crfkit.structures.gold import kind_of_gold
@@ -60,7 +60,7 @@ class HiddenStates(Fitting):
         "structure": structure_of,
         "features": Features.of,
         "objective": objective_of,
-        "optimiser": None,
+        "optimizer": None,
         "stop": None,
     }
 
@@ -157,8 +157,8 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         Of order 1 or more; its constraints are those of the labels, and hold for their states.
     objective : Likelihood
         Others need to know every state.
-    optimiser : an optimiser, its name, or "auto"
-        "em" is expectation maximisation (`crfkit.optimise.EM`); others follow the gradient.
+    optimizer : an optimizer, its name, or "auto"
+        "em" is expectation maximization (`crfkit.optimize.EM`); others follow the gradient.
     features, stop, template, metric, seed, threads
         As in `ChainCRF`; the seed is also that of the first weights.
 
@@ -194,7 +194,7 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         structure: Chain | str = _CHAIN,
         features: Features | str = _FEATURES,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         stop: Stop = _STOP,
         template: Any = None,
         metric: Metric | str = "auto",
@@ -209,7 +209,7 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         self.structure = structure
         self.features = features
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.stop = stop
         self.template = template
         self.metric = metric
@@ -242,9 +242,9 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
         check_choice("decoding", self.decoding, DECISIONS)
         data = read(X, recipe, self.threads, gold=y is None)
         if y is not None:
-            data = labelled(data, y, Alphabet(known))
+            data = labeled(data, y, Alphabet(known))
         return self._stated(has_gold(data, "HiddenChainCRF", "labels"))
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self.threads, gold=y is None)
-        return data if y is None else labelled(data, y, Alphabet())
+        return data if y is None else labeled(data, y, Alphabet())

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators.hidden import HiddenStates
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
@@ -22,7 +22,7 @@ from crfkit.metrics.rule import check_known
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.shown import counted
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, Resolved, resolve
@@ -56,7 +56,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         hidden states is not convex.
     structure : Chain, or "chain"
         Its order; constraints are not for labels of whole sequences.
-    objective, optimiser, features, stop, template, seed, threads
+    objective, optimizer, features, stop, template, seed, threads
         As in `HiddenChainCRF`.
 
     Attributes
@@ -90,7 +90,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         structure: Chain | str = _CHAIN,
         features: Features | str = _FEATURES,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         stop: Stop = _STOP,
         template: Any = None,
         seed: int = 0,
@@ -103,7 +103,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         self.structure = structure
         self.features = features
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.stop = stop
         self.template = template
         self.seed = seed
@@ -125,7 +125,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         check_is_fitted(self, "model_")
         L = len(self.classes_)
         rows = self.model_.marginals(self.model_.dataset(X, threads=self.threads), threads=self.threads)
-        # All states of a labelling belong to one label, so any position has the probability of the whole.
+        # All states of a labeling belong to one label, so any position has the probability of the whole.
         return np.array([row[0] if len(row) else np.full(L, 1.0 / L) for row in rows]).reshape(-1, L)
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -158,11 +158,11 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         names = sorted({*known, *labels})
         if len(names) < 2:
             raise ValueError(f"y has one label only, {names[0]!r}: training needs two labels or more")
-        return self._stated(labelled(data, _spread(labels, data.batch.seq_ptr), Alphabet(names)))
+        return self._stated(labeled(data, _spread(labels, data.batch.seq_ptr), Alphabet(names)))
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self.threads)
-        return labelled(data, _spread(_labels(y, data.batch.seq_ptr), data.batch.seq_ptr), Alphabet())
+        return labeled(data, _spread(_labels(y, data.batch.seq_ptr), data.batch.seq_ptr), Alphabet())
 
 
 def _labels(y: Any, seq_ptr: Pointers) -> list[str]:

@@ -16,7 +16,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries, weights_of
@@ -75,7 +75,7 @@ class HMM(ChainQueries, PartParams):
         The objective (log-likelihood of what is known, plus the log prior) before each iteration and at the
         end.
     n_iter_ : int
-        Iterations of Baum-Welch; 0 where everything is labelled.
+        Iterations of Baum-Welch; 0 where everything is labeled.
 
     Notes
     -----
@@ -248,7 +248,7 @@ class HMM(ChainQueries, PartParams):
             raise ValueError("X has hashed attributes, of which words cannot be told apart; give names")
         names = self._names()
         if y is not None:
-            data = labelled(data, y, Alphabet(names))
+            data = labeled(data, y, Alphabet(names))
         elif names and data.batch.label is None and data.batch.allowed is None and data.batch.soft is None:
             data = replace(data, labels=Alphabet(names))
         elif names:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import ChainQueries
@@ -27,7 +27,7 @@ from crfkit.models.model import Metric, Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.objectives import MaxMargin
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.shown import quoted
 from crfkit.structures import Chain
 from crfkit.training.choose import objective_of
@@ -65,7 +65,7 @@ class KernelChainCRF(ChainQueries, PartParams):
         ``Chain(order=2)``, or with constraints.
     objective : MaxMargin, Likelihood, or the name of one
         With its penalty, of which l2 holds for the kernel's weights: ``MaxMargin(l2=0.1)``.
-    optimiser : an optimiser, its name, or "auto"
+    optimizer : an optimizer, its name, or "auto"
         For max-margin "one-slack", "n-slack", "exponentiated-margin", "smo" or "bcfw". With "rbf" on
         90 positions the last three took about ten times as long as the first, or more.
     stop : Stop
@@ -102,7 +102,7 @@ class KernelChainCRF(ChainQueries, PartParams):
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "structure": structure_of,
         "objective": objective_of,
-        "optimiser": None,
+        "optimizer": None,
         "stop": None,
     }
 
@@ -115,7 +115,7 @@ class KernelChainCRF(ChainQueries, PartParams):
         kernel_params: Mapping[str, Any] | None = None,
         structure: Chain | str = _CHAIN,
         objective: Objective | str = _MARGIN,
-        optimiser: Optimiser | str = "one-slack",
+        optimizer: Optimizer | str = "one-slack",
         stop: Stop = _STOP,
         max_bytes: float = 2**30,
         metric: Metric | str = "auto",
@@ -129,7 +129,7 @@ class KernelChainCRF(ChainQueries, PartParams):
         self.kernel_params = kernel_params
         self.structure = structure
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.stop = stop
         self.max_bytes = max_bytes
         self.metric = metric
@@ -152,7 +152,7 @@ class KernelChainCRF(ChainQueries, PartParams):
         check_number("max_bytes", self.max_bytes)
         data = read(X, None, self.threads)
         if y is not None:
-            data = labelled(data, y, Alphabet())
+            data = labeled(data, y, Alphabet())
         data = weighted(has_gold(data, "KernelChainCRF", "labels"), sample_weight)
         if data.extractor is not None and data.extractor.hashed is not None:
             raise ValueError("X has hashed attributes, of which a kernel cannot be made; give names")
@@ -164,7 +164,7 @@ class KernelChainCRF(ChainQueries, PartParams):
             _with_columns(data, factor.columns).freeze(),
             structure=self.structure,
             objective=self.objective,
-            optimiser=self.optimiser,
+            optimizer=self.optimizer,
             stop=self.stop,
             seed=self.seed,
             threads=self.threads,
@@ -252,7 +252,7 @@ class KernelChainCRF(ChainQueries, PartParams):
             data = extract(X)
             watch.items(extract.seen, data.batch)
         if y is not None:
-            data = labelled(data, y, Alphabet(self.model_.labels.strings()))
+            data = labeled(data, y, Alphabet(self.model_.labels.strings()))
         rows = vectors_of(data.batch, len(named.attributes))
         if rows.shape[1] != self.support_.shape[1] and rows.shape[0]:
             given, fitted = rows.shape[1], self.support_.shape[1]

@@ -11,7 +11,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.objectives.local import Local
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.local import LocalChain
 from crfkit.training.fit import Init
 from crfkit.training.stop import Stop
@@ -43,7 +43,7 @@ class MEMM(ChainCRF):
         structure: LocalChain | str = _LOCAL_CHAIN,
         features: Features | str = _FEATURES,
         objective: Objective | str = _LOCAL,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         init: Init = None,
         stop: Stop = _STOP,
         template: Any = None,
@@ -58,7 +58,7 @@ class MEMM(ChainCRF):
             structure,
             features,
             objective,
-            optimiser,
+            optimizer,
             init,
             stop,
             template,

@@ -19,7 +19,7 @@ from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.clique_features import as_features
 from crfkit.structures.cliques import Clique
 from crfkit.structures.graph import Graph
@@ -51,7 +51,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     pairs : "tree", "all", "none", or list of pairs
         Which labels are joined: those of the likeliest tree (Chow & Liu 1968), which is exact and fast; all;
         none, which is a logistic regression for each label; or pairs of columns of y.
-    objective, optimiser, features, stop, seed, threads
+    objective, optimizer, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
         Default: exact where that is cheap, as trees are, else belief propagation; ``how_`` says which.
@@ -92,7 +92,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         self,
         pairs: Literal["tree", "all", "none"] | Sequence[tuple[int, int]] = "tree",
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
@@ -101,7 +101,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     ) -> None:
         self.pairs = pairs
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.method = method
         self.features = features
         self.stop = stop

@@ -1,7 +1,7 @@
 """Nested parameters of parts that are frozen.
 
 scikit-learn reaches into a part by calling its ``set_params``, which changes it in place. Objectives and
-optimisers are frozen dataclasses, so that one may be shared by many estimators (a default argument is): here
+optimizers are frozen dataclasses, so that one may be shared by many estimators (a default argument is): here
 ``objective__l2=0.5`` puts a copy with another l2 in the place of the objective.
 """
 

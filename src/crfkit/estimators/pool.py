@@ -16,7 +16,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import End, Optimiser
+from crfkit.optimize.problem import End, Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Structure
@@ -49,7 +49,7 @@ class OpinionPool(ChainCRF):
     """Chain CRFs on subsets of the features, pooled by a weighted product of their distributions.
 
     Gupta (2005) section 2.6; Smith, Cohn & Osborne (2005). The pool is a chain again, so the model has the
-    files, queries and speed of any other. Pooling regularises: experts may go without a penalty, as in
+    files, queries and speed of any other. Pooling regularizes: experts may go without a penalty, as in
     ``objective=Likelihood(l2=0.0)``.
 
     Parameters
@@ -71,7 +71,7 @@ class OpinionPool(ChainCRF):
     held_out : float
         Share of the sequences that only the weights of the experts are learned from; 0: from those that the
         experts learn from. Data given as ``X_dev`` take its place.
-    structure, features, objective, optimiser, stop
+    structure, features, objective, optimizer, stop
         Of each expert, as in `ChainCRF`.
     template, encoding, metric, seed, threads
         As in `ChainCRF`.
@@ -120,7 +120,7 @@ class OpinionPool(ChainCRF):
         structure: Chain | str = _CHAIN,
         features: Features | str = _FEATURES,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         stop: Stop = _STOP,
         template: Any = None,
         encoding: str | None = None,
@@ -139,7 +139,7 @@ class OpinionPool(ChainCRF):
         self.structure = structure
         self.features = features
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.stop = stop
         self.template = template
         self.encoding = encoding
@@ -161,14 +161,14 @@ class OpinionPool(ChainCRF):
             raise ValueError("a pool of local chains is not a local chain; use structure=Chain()")
         structure = with_labels_of(structure, data.labels.strings())
         rest, judge = self._split(data, dev)
-        objective, features = objective_of(self.objective, self.optimiser), Features.of(self.features)
+        objective, features = objective_of(self.objective, self.optimizer), Features.of(self.features)
         subsets = [*self._subsets(rest), *([Subset("everything")] if self.whole else [])]
 
         def task(k: int, subset: Subset) -> Task:
             def make(threads: int) -> Fit:
                 view = SubsetData(rest, subset, threads)
                 stop, seed = Stop.of(self.stop), self.seed
-                return Fit(view, structure, objective, features, self.optimiser, stop, None, seed)
+                return Fit(view, structure, objective, features, self.optimizer, stop, None, seed)
 
             return Task(f"expert {k + 1} ({subset.name})", make)
 
@@ -183,7 +183,7 @@ class OpinionPool(ChainCRF):
         told = [f"{a:.4f} of {name}" for a, name in zip(found.weights, self.subsets_, strict=True)]
         summary = trained._replace(interrupted=trained.interrupted or found.end is End.INTERRUPTED).summary(
             f"OpinionPool of {objective!r}",
-            optimiser="LBFGS",
+            optimizer="LBFGS",
             why=f"the weights of the experts: {found.reason}",
             loss=found.loss,
             notes=[f"a pool of {len(experts)} experts: {', '.join(told)}"],

@@ -115,7 +115,7 @@ class ChainQueries:
     def predict_segments(self, X: Any) -> list[Segments]:
         """Return the segments of each sequence as (start, end, label); the end is one past the last position.
 
-        Without what lies outside, labelled O; where labels are plain, as in addresses, segments are the runs
+        Without what lies outside, labeled O; where labels are plain, as in addresses, segments are the runs
         of equal labels, O among them.
         """
         return PerSequence(self.model_.segments_in(self._path(self._data(X))))
@@ -149,34 +149,34 @@ class ChainQueries:
         return transition_weights(self.model_)
 
     def predict_kbest(self, X: Any, k: int) -> list[list[tuple[list[str], float]]]:
-        """Return the k best labellings of each sequence, best first, each with log p(y | x).
+        """Return the k best labelings of each sequence, best first, each with log p(y | x).
 
-        There are fewer where fewer exist. Where an `encoding` was learned, labellings are as in y; each comes
-        once, with the probability of the best labelling of the chain that spells it.
+        There are fewer where fewer exist. Where an `encoding` was learned, labelings are as in y; each comes
+        once, with the probability of the best labeling of the chain that spells it.
         """
         potentials = self._listed(X, k)
         total = inference.log_partition(potentials, threads=self.threads).tolist()
         return [
-            [(self._spelled(one), one.score - log_z) for one in labellings]
-            for labellings, log_z in zip(
+            [(self._spelled(one), one.score - log_z) for one in labelings]
+            for labelings, log_z in zip(
                 kbest_of(self.model_, potentials, k, self.threads), total, strict=True
             )
         ]
 
     def sample(self, X: Any, n: int = 1, seed: int | None = None) -> list[list[list[str]]]:
-        """Draw n labellings of each sequence from p(y | x); the seed is the estimator's unless given."""
+        """Draw n labelings of each sequence from p(y | x); the seed is the estimator's unless given."""
         return [[self._spelled(one) for one in several] for several in self._draws(X, n, seed)]
 
-    def _draws(self, X: Any, n: int, seed: int | None) -> list[list[inference.Labelling]]:
+    def _draws(self, X: Any, n: int, seed: int | None) -> list[list[inference.Labeling]]:
         if operator.index(n) < 1:
             raise ValueError(f"n is {n}, expected 1 or more")
         seed = self.seed if seed is None else seed
-        found: list[list[inference.Labelling]] = inference.sample(
+        found: list[list[inference.Labeling]] = inference.sample(
             self._potentials(self._data(X)), n, seed, threads=self.threads
         )
         return found
 
-    def _spelled(self, one: inference.Labelling) -> list[str]:
+    def _spelled(self, one: inference.Labeling) -> list[str]:
         return self.model_.spelling.tags(Path(np.array([0, len(one.labels)]), one.labels))[0]
 
     def log_proba(self, X: Any, y: Any = None) -> Floats:
@@ -244,16 +244,16 @@ class ChainQueries:
         return data
 
     def _listed(self, X: Any, k: int) -> Any:
-        """Return the scores of X for a list of the k best labellings."""
+        """Return the scores of X for a list of the k best labelings."""
         if operator.index(k) < 1:
             raise ValueError(f"k is {k}, expected 1 or more")
         data = self._data(X)
         if self.model_.constraints:
             raise ValueError(
-                "predict_kbest does not keep constraints on whole labellings; use predict, or fit without "
+                "predict_kbest does not keep constraints on whole labelings; use predict, or fit without "
                 "constraints"
             )
-        self.model_.check_labellings("predict_kbest")
+        self.model_.check_labelings("predict_kbest")
         return self._potentials(data)
 
     def _potentials(self, data: Dataset) -> Any:

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import judged, weights_of
-from crfkit.inference.graphs import GraphLabelling
+from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
@@ -25,7 +25,7 @@ from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Metric
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.stop import Stop
 
@@ -38,7 +38,7 @@ class ReadyMade(PartParams):
     """An estimator whose data become graphs."""
 
     objective: Objective | str
-    optimiser: Optimiser | str
+    optimizer: Optimizer | str
     method: Method | str | None
     features: Features | str
     stop: Stop
@@ -58,7 +58,7 @@ class ReadyMade(PartParams):
         crf = GraphCRF(
             batch.graph,
             objective=self.objective,
-            optimiser=self.optimiser,
+            optimizer=self.optimizer,
             method=self._method(),
             features=self.features,
             stop=self.stop,
@@ -86,7 +86,7 @@ def label_ids(data: Dataset, y: Any, labels: Alphabet, column: str = "") -> Ids:
     """Return the label ids of sequences, [P], -1 where a label is not known; new labels are added."""
     where = f"column {column!r}: " if column else ""
     try:
-        batch = labelled(data, y, labels).batch
+        batch = labeled(data, y, labels).batch
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}{error}") from None
     if batch.allowed is not None or batch.soft is not None or batch.label is None:
@@ -97,7 +97,7 @@ def label_ids(data: Dataset, y: Any, labels: Alphabet, column: str = "") -> Ids:
 def score_of(
     data: Dataset,
     gold: Mapping[str, Any],
-    found: Mapping[str, Ids] | GraphLabelling,
+    found: Mapping[str, Ids] | GraphLabeling,
     classes: Mapping[str, NDArray[np.object_]],
     metric: Metric | str,
     sample_weight: ArrayLike | None,

@@ -1,4 +1,4 @@
-"""`SemiCRF`: labelled segments, a semi-Markov CRF, as a scikit-learn estimator."""
+"""`SemiCRF`: labeled segments, a semi-Markov CRF, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from crfkit.models.model import Metric, Model
 from crfkit.models.reading import columns_of, gold_column, read
 from crfkit.models.tags import Outside, as_segments, segmented
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
@@ -46,7 +46,7 @@ _STOP: Final = Stop()
 
 
 class SemiCRF(ChainQueries, Fitting):
-    """A semi-Markov conditional random field: it cuts sequences into labelled segments.
+    """A semi-Markov conditional random field: it cuts sequences into labeled segments.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class SemiCRF(ChainQueries, Fitting):
         `phrase`, `first_word`, `last_word` and `length`. Features of positions count in every segment that
         they lie in.
     objective : an objective, or its name
-        What to optimise, penalty included.
-    optimiser : an optimiser, its name, or "auto"
+        What to optimize, penalty included.
+    optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one.
     init : Model or function, optional
         Where `fit` starts, as in `crfkit.train`.
@@ -71,7 +71,7 @@ class SemiCRF(ChainQueries, Fitting):
         A recipe, as for `ChainCRF`, which may have templates of segments, and of their first and last
         positions: ``"word[0]; begin: word[-1]; segment: word[..]"``. Without one, X is features.
     outside : {"unit", "long"}
-        What is outside of segments, labelled O: each position is a segment of its own, or each stretch is
+        What is outside of segments, labeled O: each position is a segment of its own, or each stretch is
         one segment. Training and prediction take time in proportion to the longest segment, so "long" costs
         as much as the longest stretch.
     scheme : str, optional
@@ -79,11 +79,11 @@ class SemiCRF(ChainQueries, Fitting):
     metric : str or function
         Of the dev set and of `score`; "auto": the F1 of segments with their label and both ends.
     seed : int
-        For optimisers that draw, and for `sample`.
+        For optimizers that draw, and for `sample`.
     threads : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
-        On whole labellings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
+        On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
         exactly; training, probabilities and draws do not know them.
 
     Attributes
@@ -99,7 +99,7 @@ class SemiCRF(ChainQueries, Fitting):
     Notes
     -----
     What y may be: tags, labels whose stretches are segments, or segments (start, end, label), of which those
-    labelled O may be left out; see `crfkit.models.tags`. A position may have None or a set of labels.
+    labeled O may be left out; see `crfkit.models.tags`. A position may have None or a set of labels.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class SemiCRF(ChainQueries, Fitting):
         "structure": structure_of,
         "features": Features.of,
         "objective": objective_of,
-        "optimiser": None,
+        "optimizer": None,
         "stop": None,
     }
 
@@ -135,7 +135,7 @@ class SemiCRF(ChainQueries, Fitting):
         features: Features | str = _FEATURES,
         segment_features: Sequence[SegmentFunction] = (),
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         init: Init = None,
         stop: Stop = _STOP,
         template: Any = None,
@@ -152,7 +152,7 @@ class SemiCRF(ChainQueries, Fitting):
         self.features = features
         self.segment_features = segment_features
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.init = init
         self.stop = stop
         self.template = template
@@ -168,7 +168,7 @@ class SemiCRF(ChainQueries, Fitting):
     ) -> list[list[tuple[int, int, str, float]]]:
         """Return the segments of each sequence that have a probability of at least `least`, with it.
 
-        Each is (start, end, label, probability), in order of where they begin; those labelled O are among
+        Each is (start, end, label, probability), in order of where they begin; those labeled O are among
         them.
         """
         data = self._data(X)
@@ -177,7 +177,7 @@ class SemiCRF(ChainQueries, Fitting):
     def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Segments, float]]]:  # type: ignore[override]
         """Return the k best segmentations of each sequence, best first, each with log p(y | x).
 
-        Segments are (start, end, label), without those labelled O. There are fewer where fewer exist.
+        Segments are (start, end, label), without those labeled O. There are fewer where fewer exist.
         """
         potentials = self._listed(X, k)
         total = inference.log_partition(potentials, threads=self.threads).tolist()
@@ -190,11 +190,11 @@ class SemiCRF(ChainQueries, Fitting):
     def sample(self, X: Any, n: int = 1, seed: int | None = None) -> list[list[Segments]]:  # type: ignore[override]
         """Draw n segmentations of each sequence from p(y | x); the seed is the estimator's unless given.
 
-        Segments are (start, end, label), without those labelled O.
+        Segments are (start, end, label), without those labeled O.
         """
         return PerSequence([self._segments(one) for one in several] for several in self._draws(X, n, seed))
 
-    def _segments(self, one: inference.Labelling) -> Segments:
+    def _segments(self, one: inference.Labeling) -> Segments:
         names = self.model_.structure.labels
         return segments_of([names[y] for y in one.labels.tolist()], np.asarray(one.begin).tolist())
 

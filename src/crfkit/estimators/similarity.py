@@ -3,7 +3,7 @@
     K = R R^T,  R [P, r],   R of the r pivots is triangular
 
 by Cholesky's method with pivots. Weights of the columns R give the scores that weights of the kernel's own
-features would give, at the same penalty: every optimum is the same, and every objective and optimiser can be
+features would give, at the same penalty: every optimum is the same, and every objective and optimizer can be
 used (Gupta 2005, after eq. 47; Lafferty, Zhu & Liu 2004). The weights W [r, L] of the columns become
 coefficients R_pivots^-T W of the kernel with the r pivots, which is all that a model keeps of the positions.
 """

@@ -20,11 +20,11 @@ from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.graph_lines import Line, graph_of, ground
-from crfkit.models.graph_pairs import capitalised, equal_pairs, field_values
+from crfkit.models.graph_pairs import capitalized, equal_pairs, field_values
 from crfkit.models.model import Metric
 from crfkit.models.reading import columns_of, read, recipe_of
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.stop import Stop
 
@@ -42,7 +42,7 @@ class SkipChainCRF(ReadyMade):
     """A skip-chain CRF: a chain, and edges between equal tokens of a sequence, however far apart.
 
     One mention of a name may be easy and another hard; an edge carries what is known from one to the other.
-    Sutton & McCallum (2006), section 1.5: equal capitalised words are joined, and the attributes of an edge
+    Sutton & McCallum (2006), section 1.5: equal capitalized words are joined, and the attributes of an edge
     are those that either of its ends has.
 
     Parameters
@@ -50,7 +50,7 @@ class SkipChainCRF(ReadyMade):
     equal : str or function, optional
         What must be equal. With a template: a field of it, as ``"lower(w)"``; by default its first column.
         Without one: the key of items that are dicts, or a function of an item.
-    where : "capitalised", function, or None
+    where : "capitalized", function, or None
         Which tokens may be joined: those that begin with an upper-case letter, those for which a function
         of the token (of `equal`, where there is no template) is true, or all.
     pairs : function, optional
@@ -60,7 +60,7 @@ class SkipChainCRF(ReadyMade):
         Attributes of an edge: those of either end, of the first or of the last; or none, a plain table.
     template : str, path or Recipe, optional
         As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
-    objective, optimiser, features, stop, seed, threads
+    objective, optimizer, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.methods`, or its name, optional
         Default: exact for sequences that need few cells, else belief propagation; ``how_`` says which.
@@ -81,7 +81,7 @@ class SkipChainCRF(ReadyMade):
     Examples
     --------
     >>> from crfkit import Likelihood, SkipChainCRF
-    >>> X = [["Mr.", "Green", "said", "Green", "left"], ["Green", "is", "a", "colour"]]
+    >>> X = [["Mr.", "Green", "said", "Green", "left"], ["Green", "is", "a", "color"]]
     >>> y = [["O", "N", "O", "N", "O"], ["O", "O", "O", "O"]]
     >>> crf = SkipChainCRF(template="w[-1..0]", objective=Likelihood(l2=0.1)).fit(X, y)
     >>> crf.predict([["Green", "left", "and", "Mr.", "Green", "spoke"]])
@@ -93,12 +93,12 @@ class SkipChainCRF(ReadyMade):
     def __init__(
         self,
         equal: str | Callable[[Any], Any] | None = None,
-        where: Literal["capitalised"] | Callable[[Any], bool] | None = "capitalised",
+        where: Literal["capitalized"] | Callable[[Any], bool] | None = "capitalized",
         pairs: Callable[[Any], Iterable[tuple[int, int]]] | None = None,
         skip: Literal["both", "first", "last", "none"] = "both",
         template: Any = None,
         objective: Objective | str = _LIKELIHOOD,
-        optimiser: Optimiser | str = "auto",
+        optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
@@ -112,7 +112,7 @@ class SkipChainCRF(ReadyMade):
         self.skip = skip
         self.template = template
         self.objective = objective
-        self.optimiser = optimiser
+        self.optimizer = optimizer
         self.method = method
         self.features = features
         self.stop = stop
@@ -233,8 +233,8 @@ class SkipChainCRF(ReadyMade):
         if callable(self.where):
             yes: NDArray[np.bool_] = np.array([bool(self.where(token)) for token in spelled], dtype=np.bool_)
         else:
-            check_choice("where", self.where, ("capitalised",))
-            yes = capitalised([str(token) for token in spelled])
+            check_choice("where", self.where, ("capitalized",))
+            yes = capitalized([str(token) for token in spelled])
         return yes[tokens]
 
 

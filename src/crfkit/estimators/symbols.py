@@ -7,7 +7,7 @@ Schwartz & Weischedel 1999).
 
 In a chain model an unknown attribute adds nothing. So the score of the unknown word is moved into the steps
 to each label, that of a class is relative to the unknown word, and that of a word relative to its class; sums
-over a labelling stay log p(x, y).
+over a labeling stay log p(x, y).
 """
 
 from __future__ import annotations

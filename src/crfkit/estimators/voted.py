@@ -19,7 +19,7 @@ from crfkit.linear.features import Features
 from crfkit.models.files.estimators import chain_of, read_parts, write_parts
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Perceptron
-from crfkit.optimise.sequential.voted import Ballot, VotedTraining
+from crfkit.optimize.sequential.voted import Ballot, VotedTraining
 from crfkit.structures import Chain
 from crfkit.structures.gold import Path
 from crfkit.structures.structure import Structure
@@ -36,7 +36,7 @@ __all__ = ["VotedPerceptron"]
 _CHAIN: Final = Chain()
 _FEATURES: Final = Features()
 _KIND = "crfkit voted perceptron"
-_VOTING = ("positions", "labellings")
+_VOTING = ("positions", "labelings")
 _LACKS = (
     "the weight vectors that vote, and have their average only: save the estimator with "
     "estimator.save(path), and open that with VotedPerceptron.load(path), or train "
@@ -47,7 +47,7 @@ _LACKS = (
 class VotedPerceptron(ChainCRF):
     """The voted perceptron (Freund & Schapire 1999; Collins 2002).
 
-    Each weight vector of the training has as many votes as it labelled sequences without a mistake in a row.
+    Each weight vector of the training has as many votes as it labeled sequences without a mistake in a row.
     The averaged perceptron (``ChainCRF(objective="perceptron")``) is nearly as good, answers `votes` times as
     fast and is one small model: take it first.
 
@@ -56,9 +56,9 @@ class VotedPerceptron(ChainCRF):
     votes : int
         How many vectors are kept: those with most votes. Each takes 8 bytes for each weight, in memory and in
         the file: 100 vectors of a million weights, 800 MB.
-    voting : {"positions", "labellings"}
-        Whether vectors vote for the label of each position, which may break constraints on neighbours, or for
-        whole labellings, of which the first vector's wins a tie.
+    voting : {"positions", "labelings"}
+        Whether vectors vote for the label of each position, which may break constraints on neighbors, or for
+        whole labelings, of which the first vector's wins a tie.
     max_passes : int
         Passes over the data.
     structure, features, template, encoding, metric, seed, threads
@@ -67,7 +67,7 @@ class VotedPerceptron(ChainCRF):
     Attributes
     ----------
     model_ : Model
-        With the averaged weights: k best labellings, marginals and draws are its own. It does not vote, and
+        With the averaged weights: k best labelings, marginals and draws are its own. It does not vote, and
         is not saved by itself: use `save`.
     voters_ : array [V, F]
         The vectors, in the order in which training made them.
@@ -99,7 +99,7 @@ class VotedPerceptron(ChainCRF):
     def __init__(
         self,
         votes: int = 100,
-        voting: Literal["positions", "labellings"] = "positions",
+        voting: Literal["positions", "labelings"] = "positions",
         max_passes: int = 10,
         structure: Chain | str = _CHAIN,
         features: Features | str = _FEATURES,
@@ -173,7 +173,7 @@ class VotedPerceptron(ChainCRF):
             structure=structure,
             features=self.features,
             objective=Perceptron(),
-            optimiser=VotedTraining(ballot=ballot, max_passes=self.max_passes, seed=self.seed),
+            optimizer=VotedTraining(ballot=ballot, max_passes=self.max_passes, seed=self.seed),
             stop=Stop(),
             seed=self.seed,
             threads=self.threads,
@@ -190,20 +190,20 @@ class VotedPerceptron(ChainCRF):
         """Return the labels with most votes."""
         batch, L = self.model_.batch_of(data, threads=self.threads), len(self.classes_)
         found = [replace(self.model_, w=w).best(batch, threads=self.threads) for w in self.voters_]  # [V][P]
-        if self.voting == "labellings":
-            return Path(batch.seq_ptr, _favourites(np.array(found), self.votes_, batch.seq_ptr))
+        if self.voting == "labelings":
+            return Path(batch.seq_ptr, _favorites(np.array(found), self.votes_, batch.seq_ptr))
         tally, rows = np.zeros((batch.positions, L)), np.arange(batch.positions)
         for label, votes in zip(found, self.votes_.tolist(), strict=True):
             tally[rows, label] += votes
         return Path(batch.seq_ptr, tally.argmax(axis=1).astype(np.int32))
 
 
-def _voting(name: str) -> Literal["positions", "labellings"]:
-    return "positions" if name == "positions" else "labellings"
+def _voting(name: str) -> Literal["positions", "labelings"]:
+    return "positions" if name == "positions" else "labelings"
 
 
-def _favourites(found: Ids, votes: Pointers, seq_ptr: Pointers) -> Ids:
-    """Return the labelling of each sequence with most votes, of the labels [V, P] that voters give."""
+def _favorites(found: Ids, votes: Pointers, seq_ptr: Pointers) -> Ids:
+    """Return the labeling of each sequence with most votes, of the labels [V, P] that voters give."""
     label = np.zeros(found.shape[1], dtype=np.int32)
     for first, last in zip(seq_ptr[:-1].tolist(), seq_ptr[1:].tolist(), strict=True):
         if first == last:

@@ -49,7 +49,7 @@ class InternalDictionary(Mapping[str, Dictionary]):
         words: bool = False,
         lower: bool = True,
     ) -> InternalDictionary:
-        """Make the dictionaries of labelled data.
+        """Make the dictionaries of labeled data.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class InternalDictionary(Mapping[str, Dictionary]):
         if not entries:
             raise ValueError(
                 f"no segment has a label other than {outside!r}, so the internal dictionary would be empty; "
-                "give data with labelled segments"
+                "give data with labeled segments"
             )
         return cls(
             {label: Dictionary(entries[label], lower, label, sources[label]) for label in sorted(entries)}

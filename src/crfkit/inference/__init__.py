@@ -5,40 +5,40 @@ Each function takes the potentials that a structure made (`Chain.potentials`, `S
 one native sweep under different semirings:
 
 =================  ==========================================================================
-`log_partition`    log of the sum over all labellings, Sutton & McCallum (2006) eq. 1.29
+`log_partition`    log of the sum over all labelings, Sutton & McCallum (2006) eq. 1.29
 `marginals`        probability of every part, eq. 1.34
 `entropy`          log Z - <marginals, potentials>, with 0 * -inf = 0
-`decode`           the best labelling, eq. 1.35, or the best label at each position
-`kbest`            the k best labellings, distinct, best first
-`constrained`      the best labelling that keeps `crfkit.constraints` on whole labellings
+`decode`           the best labeling, eq. 1.35, or the best label at each position
+`kbest`            the k best labelings, distinct, best first
+`constrained`      the best labeling that keeps `crfkit.constraints` on whole labelings
 `sample`           independent draws from p(y | x)
-`count`            how many labellings are allowed, as an exact integer
-`reachable`        which parts lie on some allowed labelling
-`score`            score of a given labelling; `log_prob`: minus log Z
+`count`            how many labelings are allowed, as an exact integer
+`reachable`        which parts lie on some allowed labeling
+`score`            score of a given labeling; `log_prob`: minus log Z
 `span_probability` probability that a span has given labels, by constrained forward-backward
 `expected`         for objectives: log Z, and marginals by slot with a weight for each sequence
-`best`             for objectives: scores of the best labellings, and these as flat arrays
+`best`             for objectives: scores of the best labelings, and these as flat arrays
 =================  ==========================================================================
 
 Queries about graphs (`crfkit.Graph`) have the same names and lie in `crfkit.inference.graphs`: they take
 ``method=`` (`crfkit.methods`), and ``.how`` of an answer says by which method it was found and whether it is
 exact. They are answered for all graphs of a batch at once, in arrays by kind of variable.
 
-A sequence without any allowed labelling has log partition -inf and count 0; queries that need a labelling
-raise a `NoLabellingError` that names the sequence, and so does every query of a structure with constraints.
-An empty sequence has exactly one labelling, of score 0.
+A sequence without any allowed labeling has log partition -inf and count 0; queries that need a labeling
+raise a `NoLabelingError` that names the sequence, and so does every query of a structure with constraints.
+An empty sequence has exactly one labeling, of score 0.
 """
 
 from typing import TYPE_CHECKING
 
 from crfkit.inference.globals.decoding import Constrained, InfeasibleError, constrained
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
-from crfkit.inference.results import NoLabellingError
+from crfkit.inference.results import NoLabelingError
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
 from crfkit.inference.training import best, expected
 from crfkit.lazy import lazily
 from crfkit.structures.potentials import Potentials
-from crfkit.structures.results import Labelling, Marginals
+from crfkit.structures.results import Labeling, Marginals
 
 if TYPE_CHECKING:
     from crfkit.inference import reference as reference
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Constrained",
     "InfeasibleError",
-    "Labelling",
+    "Labeling",
     "Marginals",
-    "NoLabellingError",
+    "NoLabelingError",
     "Potentials",
     "best",
     "constrained",

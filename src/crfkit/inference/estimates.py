@@ -48,9 +48,9 @@ _SWEEPS = {
     "tree-reweighted": _Sweep("upper bound of log Z", 300.0, 8.0, 40),
     "mean-field": _Sweep("lower bound of log Z", 100.0, 4.0, 40),
     "gibbs": _Sweep("samples", 40.0, 0.0, 1000),
-    "trws": _Sweep("best labelling", 200.0, 4.0, 100),
-    "dual": _Sweep("best labelling", 300.0, 8.0, 100),
-    "icm": _Sweep("best labelling", 100.0, 1.0, 10),
+    "trws": _Sweep("best labeling", 200.0, 4.0, 100),
+    "dual": _Sweep("best labeling", 300.0, 8.0, 100),
+    "icm": _Sweep("best labeling", 100.0, 1.0, 10),
 }
 _PER_CELL = 10e-9  # seconds: marginals by elimination
 

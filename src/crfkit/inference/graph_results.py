@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.inference.methods.how import How
 
-__all__ = ["GraphLabelling", "GraphLabellings", "GraphMarginals"]
+__all__ = ["GraphLabeling", "GraphLabelings", "GraphMarginals"]
 
 
 @dataclass(frozen=True, eq=False)
-class GraphLabelling:
-    """Labels of all variables, by kind: ``labelling["token"]``."""
+class GraphLabeling:
+    """Labels of all variables, by kind: ``labeling["token"]``."""
 
-    labels: Mapping[str, Ids]  #: kind -> [V] label ids; [k, V] of several labellings
-    score: Any  #: of each graph: a number or [N]; [k] or [k, N] of several labellings
+    labels: Mapping[str, Ids]  #: kind -> [V] label ids; [k, V] of several labelings
+    score: Any  #: of each graph: a number or [N]; [k] or [k, N] of several labelings
     how: How
     kinds: Mapping[str, Any]  #: kind -> its labels, as the graph has them
 
@@ -30,7 +30,7 @@ class GraphLabelling:
         return self.labels[kind]
 
     def names(self, kind: str) -> NDArray[np.object_]:
-        """Return the labels of one kind by name, shaped as the ids; None where there is no labelling."""
+        """Return the labels of one kind by name, shaped as the ids; None where there is no labeling."""
         labels, names = self.labels[kind], self.kinds[kind]
         if not isinstance(names, tuple):
             raise ValueError(f"the labels of kind {kind!r} have no names")
@@ -38,10 +38,10 @@ class GraphLabelling:
 
 
 @dataclass(frozen=True, eq=False)
-class GraphLabellings(GraphLabelling):
-    """Several labellings of each graph: ``found["token"]`` are the ids of all of them, [k, V].
+class GraphLabelings(GraphLabeling):
+    """Several labelings of each graph: ``found["token"]`` are the ids of all of them, [k, V].
 
-    As of sequences, ``found[i]`` is labelling i of one graph, and of a batch all labellings of graph i; those
+    As of sequences, ``found[i]`` is labeling i of one graph, and of a batch all labelings of graph i; those
     that do not exist, where a graph has fewer than were asked for, are left out there.
 
     Examples
@@ -56,24 +56,24 @@ class GraphLabellings(GraphLabelling):
     ptr: Mapping[str, Pointers] | None = None  #: kind -> where graphs begin, [N + 1]; None: this is one graph
 
     def __len__(self) -> int:
-        """Return how many labellings there are of one graph; of a batch, how many graphs."""
+        """Return how many labelings there are of one graph; of a batch, how many graphs."""
         return int(np.count_nonzero(self.score > -np.inf)) if self.ptr is None else self.score.shape[1]
 
     def __getitem__(self, which: Any) -> Any:
-        """Return the ids of a kind, given its name; labelling i of one graph, or those of graph i."""
+        """Return the ids of a kind, given its name; labeling i of one graph, or those of graph i."""
         if isinstance(which, str):
             return self.labels[which]
         at = range(len(self))[index(which)]
         if self.ptr is None:
             labels = {kind: ids[at] for kind, ids in self.labels.items()}
-            return GraphLabelling(labels, float(self.score[at]), self.how, self.kinds)
+            return GraphLabeling(labels, float(self.score[at]), self.how, self.kinds)
         score = self.score[:, at]
         there = score > -np.inf
         cut = {kind: ids[there, ptr[at] : ptr[at + 1]] for (kind, ids), ptr in self._by_kind()}
-        return GraphLabellings(cut, score[there], self.how.of_graph(at), self.kinds)
+        return GraphLabelings(cut, score[there], self.how.of_graph(at), self.kinds)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterate over labellings, or over graphs."""
+        """Iterate over labelings, or over graphs."""
         return (self[i] for i in range(len(self)))
 
     def _by_kind(self) -> Iterator[tuple[tuple[str, Ids], Pointers]]:

@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError, check_number
-from crfkit.inference.graph_results import GraphLabelling, GraphLabellings, GraphMarginals
+from crfkit.inference.graph_results import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import How, Number, Numbers
-from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
-from crfkit.inference.results import NoLabellingError
+from crfkit.inference.results import NoLabelingError
 from crfkit.native import check_memory, threads_or_all
 from crfkit.structures.evidence import Reduced, without_observed
 from crfkit.structures.graph_gold import GraphGold
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = [
-    "GraphLabelling",
-    "GraphLabellings",
+    "GraphLabeling",
+    "GraphLabelings",
     "GraphMarginals",
     "best",
     "count",
@@ -105,8 +105,8 @@ def entropy(
 
 def decode(
     potentials: GraphPotentials, method: Method | str | None = None, *, threads: int | None = None
-) -> GraphLabelling:
-    """Return the best labelling, or the best that the method found; "posterior": the likeliest labels."""
+) -> GraphLabeling:
+    """Return the best labeling, or the best that the method found; "posterior": the likeliest labels."""
     if method == "posterior":
         return _posterior(potentials, threads)
     reduced = without_observed(potentials)
@@ -117,7 +117,7 @@ def decode(
     demand(found.score[0])
     labels, how = reduced.label(found.label)[0], found.how.settled(found.score[0])
     score = found.score[0, 0].item() if potentials.single else found.score[0]
-    return GraphLabelling(potentials.batch.by_kind(labels), score, how, potentials.structure.kinds)
+    return GraphLabeling(potentials.batch.by_kind(labels), score, how, potentials.structure.kinds)
 
 
 def kbest(
@@ -126,12 +126,12 @@ def kbest(
     *,
     method: Method | str | None = None,
     threads: int | None = None,
-) -> GraphLabellings:
-    """Return the k best labellings of each graph, best first; labels are -1 where there are fewer."""
+) -> GraphLabelings:
+    """Return the k best labelings of each graph, best first; labels are -1 where there are fewer."""
     _check_many("k", k, potentials)
     reduced = without_observed(potentials)
     found = _asked(potentials, method).kbest(reduced.potentials, k, threads_or_all(threads))
-    return _labellings(potentials, reduced, found, found.how.settled(found.score[0]))
+    return _labelings(potentials, reduced, found, found.how.settled(found.score[0]))
 
 
 def sample(
@@ -141,8 +141,8 @@ def sample(
     *,
     method: Method | str | None = None,
     threads: int | None = None,
-) -> GraphLabellings:
-    """Draw n labellings of each graph."""
+) -> GraphLabelings:
+    """Draw n labelings of each graph."""
     _check_many("n", n, potentials)
     check_number("seed", seed, whole=True)
     if seed >= 2**64:
@@ -150,37 +150,37 @@ def sample(
     reduced = without_observed(potentials)
     found = _asked(potentials, method).sample(reduced.potentials, n, seed, threads_or_all(threads))
     demand(found.score[0])
-    return _labellings(potentials, reduced, found, found.how)
+    return _labelings(potentials, reduced, found, found.how)
 
 
 def count(
     potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
 ) -> Any:
-    """Return how many labellings of each graph are allowed, as exact integers."""
+    """Return how many labelings of each graph are allowed, as exact integers."""
     reduced = without_observed(potentials)
     totals, _ = _asked(potentials, method).count(reduced.potentials, threads_or_all(threads))
     return totals[0] if potentials.single else totals
 
 
-def score(potentials: GraphPotentials, labels: Mapping[str, Any] | GraphLabelling) -> Any:
-    """Return the score of one labelling of each graph, given by kind."""
-    given = labels.labels if isinstance(labels, GraphLabelling) else labels
+def score(potentials: GraphPotentials, labels: Mapping[str, Any] | GraphLabeling) -> Any:
+    """Return the score of one labeling of each graph, given by kind."""
+    given = labels.labels if isinstance(labels, GraphLabeling) else labels
     flat = potentials.given(given).observed
     assert flat is not None
     if (flat < 0).any():
         raise ValueError("labels must name a label of every variable of every kind")
-    values = potentials.labelling_score(flat)
+    values = potentials.labeling_score(flat)
     return values[0].item() if potentials.single else values
 
 
 def log_prob(
     potentials: GraphPotentials,
-    labels: Mapping[str, Any] | GraphLabelling,
+    labels: Mapping[str, Any] | GraphLabeling,
     *,
     method: Method | str | None = None,
     threads: int | None = None,
 ) -> Any:
-    """Return log p(y) of one labelling of each graph."""
+    """Return log p(y) of one labeling of each graph."""
     total = log_partition(potentials, method=method, threads=threads)
     demand(np.atleast_1d(np.asarray(total)))
     scored = np.atleast_1d(score(potentials, labels))
@@ -218,21 +218,21 @@ def expected(
 
 
 def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Numbers, GraphGold]:
-    """Return the score of the best labelling of each graph, [N], and these labellings as gold."""
+    """Return the score of the best labeling of each graph, [N], and these labelings as gold."""
     found = decode(potentials, threads=threads)
     flat = np.concatenate([found[kind] for kind in potentials.batch.kind_ptr])
     return Numbers(np.atleast_1d(np.asarray(found.score)), found.how), GraphGold(flat)
 
 
-def _check_many(name: str, labellings: int, potentials: GraphPotentials) -> None:
-    """Refuse so many labellings of all variables that they would not fit into memory."""
-    check_number(name, labellings, 1, whole=True)
-    if labellings * max(1, potentials.batch.variables) > _MOST:
+def _check_many(name: str, labelings: int, potentials: GraphPotentials) -> None:
+    """Refuse so many labelings of all variables that they would not fit into memory."""
+    check_number(name, labelings, 1, whole=True)
+    if labelings * max(1, potentials.batch.variables) > _MOST:
         raise MethodError(
-            f"{name} is {labellings}: with {potentials.batch.variables} variables that is more than 2**32 "
+            f"{name} is {labelings}: with {potentials.batch.variables} variables that is more than 2**32 "
             "labels; ask for fewer at a time"
         )
-    check_memory(f"{labellings} labellings", labellings, potentials.batch.variables, each=4)
+    check_memory(f"{labelings} labelings", labelings, potentials.batch.variables, each=4)
 
 
 def _demand_finite(values: Floats) -> None:
@@ -243,11 +243,11 @@ def _demand_finite(values: Floats) -> None:
 
 
 def demand(values: Floats) -> None:
-    """Raise unless every graph has a labelling, and a finite score."""
+    """Raise unless every graph has a labeling, and a finite score."""
     _demand_finite(values)
     none = np.flatnonzero(np.isneginf(values))
     if none.size:
-        raise NoLabellingError(int(none[0]), none.size - 1, "graph")
+        raise NoLabelingError(int(none[0]), none.size - 1, "graph")
 
 
 def _asked(potentials: GraphPotentials, method: Method | str | None) -> Method:
@@ -271,17 +271,17 @@ def _nodes(potentials: GraphPotentials, flat: Floats) -> dict[str, Any]:
     return made
 
 
-def _labellings(potentials: GraphPotentials, reduced: Reduced, found: Labelled, how: How) -> GraphLabellings:
+def _labelings(potentials: GraphPotentials, reduced: Reduced, found: Labeled, how: How) -> GraphLabelings:
     batch, ptr = potentials.batch, None
     if not potentials.single:
         each = np.arange(batch.graphs + 1)
         ptr = {kind: np.searchsorted(of, each) for kind, of in batch.by_kind(batch.graph_of).items()}
     score = found.score[:, 0] if potentials.single else found.score
     labels = batch.by_kind(reduced.label(found.label))  # kind -> [k, V]
-    return GraphLabellings(labels, score, how, potentials.structure.kinds, ptr)
+    return GraphLabelings(labels, score, how, potentials.structure.kinds, ptr)
 
 
-def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelling:
+def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabeling:
     found = marginals(potentials, cliques=False, threads=threads)
     labels = {
         kind: np.array([np.argmax(p) for p in each], dtype=np.int32)
@@ -290,4 +290,4 @@ def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelli
         for kind, each in found.node.items()
     }
     how = found.how.unbounded()  # bounds were of log Z
-    return GraphLabelling(labels, score(potentials, labels), how, potentials.structure.kinds)
+    return GraphLabeling(labels, score(potentials, labels), how, potentials.structure.kinds)

@@ -1,4 +1,4 @@
-"""Queries about labellings: the best, the k best, draws, and the score or probability of given ones."""
+"""Queries about labelings: the best, the k best, draws, and the score or probability of given ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from crfkit.checks import check_number
 from crfkit.inference.engines import for_any_structure, only_of_graphs
-from crfkit.inference.results import Space, cut_labellings, demand_finite, demand_labelling, in_logs
+from crfkit.inference.results import Space, cut_labelings, demand_finite, demand_labeling, in_logs
 from crfkit.inference.sums import log_partition, marginals
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
-from crfkit.structures.results import Labelling
+from crfkit.structures.results import Labeling
 
 if TYPE_CHECKING:
     from crfkit.inference.methods.method import Method
@@ -31,25 +31,25 @@ def decode(
     *,
     threads: int | None = None,
 ) -> Any:
-    """Return the best labelling.
+    """Return the best labeling.
 
     Parameters
     ----------
     potentials
         Scores of one sequence or graph, or of a batch.
     method : {"viterbi", "posterior"}; of graphs also `crfkit.methods.Method` or str
-        "viterbi": the labelling of the highest score; ties go to the lowest label, from the end of
+        "viterbi": the labeling of the highest score; ties go to the lowest label, from the end of
         the sequence backwards (semi-Markov: first to the shorter segment). "posterior": the label of
         the highest marginal at every position on its own, which expects the fewest wrong labels; such
-        a labelling may be forbidden as a whole, and its score is then -inf. Of graphs: who looks for the best
-        labelling, such as ``TRWS()`` or ``"icm"`` (`crfkit.methods`); "viterbi" or None: `Auto`.
+        a labeling may be forbidden as a whole, and its score is then -inf. Of graphs: who looks for the best
+        labeling, such as ``TRWS()`` or ``"icm"`` (`crfkit.methods`); "viterbi" or None: `Auto`.
     threads : int, optional
         Default: all cores.
 
     Returns
     -------
-    Labelling, or a list of them for a batch
-        Of graphs one `crfkit.inference.graphs.GraphLabelling`: labels by kind, and ``.how``.
+    Labeling, or a list of them for a batch
+        Of graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.how``.
 
     Examples
     --------
@@ -60,21 +60,21 @@ def decode(
     """
     if method is None or method == "viterbi":
         values, paths, begins = kernels.best(potentials.problem, threads_or_all(threads))
-        demand_labelling(values)
-        found = cut_labellings(potentials, paths, begins, values[:, None])
+        demand_labeling(values)
+        found = cut_labelings(potentials, paths, begins, values[:, None])
     elif method == "posterior":
         found = _posterior(potentials, threads)
     else:
         raise ValueError(f"method is {method!r}, expected 'viterbi' or 'posterior'")
-    return found[0][0] if potentials.single else [labellings[0] for labellings in found]
+    return found[0][0] if potentials.single else [labelings[0] for labelings in found]
 
 
-def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labelling]]:
+def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labeling]]:
     labels, begin = potentials.posterior(marginals(potentials, threads=threads, counts=False).node)
     scores = potentials.path_score(labels, begin)
     demand_finite(scores)
     return [
-        [Labelling(labels[a:b], score, None if begin is None else begin[a:b])]
+        [Labeling(labels[a:b], score, None if begin is None else begin[a:b])]
         for (a, b), score in zip(pairwise(potentials.seq_ptr.tolist()), scores.tolist(), strict=True)
     ]
 
@@ -83,7 +83,7 @@ def _posterior(potentials: Potentials, threads: int | None) -> list[list[Labelli
 def kbest(
     potentials: Potentials, k: int, *, method: Method | str | None = None, threads: int | None = None
 ) -> Any:
-    """Return the k best labellings, distinct and best first; fewer where fewer exist.
+    """Return the k best labelings, distinct and best first; fewer where fewer exist.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def kbest(
 
     Returns
     -------
-    list of Labelling, or for a batch a list of such lists
-        Of graphs `crfkit.inference.graphs.GraphLabellings`, which is indexed in the same way.
+    list of Labeling, or for a batch a list of such lists
+        Of graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
 
     Examples
     --------
@@ -111,8 +111,8 @@ def kbest(
     only_of_graphs(method=(method, None))
     _check_count("k", k)
     scores, paths, begins = kernels.kbest(potentials.problem, k, threads_or_all(threads))
-    (demand_labelling if potentials.constrained else demand_finite)(scores[:, 0])
-    found = cut_labellings(potentials, paths, begins, scores)
+    (demand_labeling if potentials.constrained else demand_finite)(scores[:, 0])
+    found = cut_labelings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
 
 
@@ -132,7 +132,7 @@ def sample(
     method: Method | str | None = None,
     threads: int | None = None,
 ) -> Any:
-    """Draw n labellings from p(y | x).
+    """Draw n labelings from p(y | x).
 
     The draws of a sequence depend on the seed, on its place in the batch and on its scores only.
 
@@ -154,8 +154,8 @@ def sample(
 
     Returns
     -------
-    list of Labelling, or for a batch a list of such lists
-        Of graphs `crfkit.inference.graphs.GraphLabellings`, which is indexed in the same way.
+    list of Labeling, or for a batch a list of such lists
+        Of graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
 
     Examples
     --------
@@ -171,22 +171,22 @@ def sample(
     scores, paths, begins = kernels.sample(
         potentials.problem, n, seed, in_logs(space), threads_or_all(threads)
     )
-    demand_labelling(scores[:, 0])
-    found = cut_labellings(potentials, paths, begins, scores)
+    demand_labeling(scores[:, 0])
+    found = cut_labelings(potentials, paths, begins, scores)
     return found[0] if potentials.single else found
 
 
 @for_any_structure
 def score(potentials: Potentials, labels: Any) -> Any:
-    """Return the score of a labelling; for a batch, of one labelling for each sequence, in one list.
+    """Return the score of a labeling; for a batch, of one labeling for each sequence, in one list.
 
     Parameters
     ----------
     potentials
         Scores of one sequence or of a batch.
     labels
-        Label ids or names, one per position (tree: variable); a `Labelling`; for semi-Markov a list of
-        (start, end, label) segments; for graphs ids or names by kind. A forbidden labelling scores -inf.
+        Label ids or names, one per position (tree: variable); a `Labeling`; for semi-Markov a list of
+        (start, end, label) segments; for graphs ids or names by kind. A forbidden labeling scores -inf.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def log_prob(
     method: Method | str | None = None,
     threads: int | None = None,
 ) -> Any:
-    """Return log p(y | x) of a labelling: its score minus log Z.
+    """Return log p(y | x) of a labeling: its score minus log Z.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def log_prob(
     only_of_graphs(method=(method, None))
     scored = score(potentials, labels)
     total = log_partition(potentials, space=space, threads=threads)
-    demand_labelling(np.atleast_1d(total))
+    demand_labeling(np.atleast_1d(total))
     return scored - total
 
 
@@ -243,7 +243,7 @@ def span_probability(
     """Return the probability that positions start to end - 1 have the given labels.
 
     By constrained forward-backward (Culotta & McCallum 2004; Sutton & McCallum 2006 section 1.3.3): the
-    mass of the labellings that agree with the span, over the mass of all.
+    mass of the labelings that agree with the span, over the mass of all.
 
     Parameters
     ----------
@@ -273,6 +273,6 @@ def span_probability(
         raise ValueError(f"labels has {len(labels)} entries, expected {end - start}")
     part = one.clamped(one.span_mask(start, end, labels))
     total = kernels.log_partition(one.problem, False, 1)
-    demand_labelling(total)
+    demand_labeling(total)
     agreeing = kernels.log_partition(part.problem, False, 1)
     return float(np.exp(min(agreeing[0] - total[0], 0.0)))

@@ -1,4 +1,4 @@
-"""Turning the kernels' flat answers into what queries return, and the error where no labelling exists."""
+"""Turning the kernels' flat answers into what queries return, and the error where no labeling exists."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import NotFiniteError
 from crfkit.structures.potentials import Potentials
-from crfkit.structures.results import Labelling
+from crfkit.structures.results import Labeling
 
 __all__ = [
-    "NoLabellingError",
+    "NoLabelingError",
     "Space",
     "counted_from",
-    "cut_labellings",
+    "cut_labelings",
     "demand_finite",
-    "demand_labelling",
+    "demand_labeling",
     "in_logs",
 ]
 
@@ -34,35 +34,35 @@ def in_logs(space: Space) -> bool:
     return space == "log"
 
 
-class NoLabellingError(ValueError):
-    """A sequence, or a graph, has no allowed labelling; `sequence` says which one.
+class NoLabelingError(ValueError):
+    """A sequence, or a graph, has no allowed labeling; `sequence` says which one.
 
     Examples
     --------
-    >>> NoLabellingError(3).after(10).sequence
+    >>> NoLabelingError(3).after(10).sequence
     13
     """
 
     def __init__(self, sequence: int, more: int = 0, what: str = "sequence") -> None:
         others = f" (and {more} more)" if more else ""
         super().__init__(
-            f"{what} {sequence} has no labelling above -inf{others}: "
+            f"{what} {sequence} has no labeling above -inf{others}: "
             "relax the constraints, the allowed labels or the -inf scores"
         )
         self.sequence = sequence
         self.more = more
         self.what = what
 
-    def __reduce__(self) -> tuple[type[NoLabellingError], tuple[int, int, str]]:
+    def __reduce__(self) -> tuple[type[NoLabelingError], tuple[int, int, str]]:
         return type(self), (
             self.sequence,
             self.more,
             self.what,
         )  # as it is pickled, by processes of a grid search
 
-    def after(self, sequences: int) -> NoLabellingError:
+    def after(self, sequences: int) -> NoLabelingError:
         """Return the same error, counted from the beginning of data with so many sequences before."""
-        return NoLabellingError(self.sequence + sequences, self.more, self.what)
+        return NoLabelingError(self.sequence + sequences, self.more, self.what)
 
 
 @contextmanager
@@ -70,12 +70,12 @@ def counted_from(before: int) -> Iterator[None]:
     """Make errors count sequences from the beginning of the data; `before` come before this part."""
     try:
         yield
-    except (NoLabellingError, NotFiniteError) as error:
+    except (NoLabelingError, NotFiniteError) as error:
         raise error.after(before) from None
 
 
 def demand_finite(values: Floats) -> None:
-    """Raise an error where the scores of a sequence added up to nan or infinity [N]; -inf: no labelling.
+    """Raise an error where the scores of a sequence added up to nan or infinity [N]; -inf: no labeling.
 
     Examples
     --------
@@ -90,20 +90,20 @@ def demand_finite(values: Floats) -> None:
         raise NotFiniteError("its scores overflow when they are added up; scale them", sequence=int(wrong[0]))
 
 
-def demand_labelling(values: Floats) -> None:
-    """Raise a `NoLabellingError` where the value of a sequence [N] is that of no labelling."""
+def demand_labeling(values: Floats) -> None:
+    """Raise a `NoLabelingError` where the value of a sequence [N] is that of no labeling."""
     if np.isfinite(values).all():
         return
     demand_finite(values)
     impossible = np.flatnonzero(values == -np.inf)
     if impossible.size:
-        raise NoLabellingError(int(impossible[0]), impossible.size - 1)
+        raise NoLabelingError(int(impossible[0]), impossible.size - 1)
 
 
-def cut_labellings(
+def cut_labelings(
     potentials: Potentials, paths: Ids, begins: NDArray[np.uint8] | None, scores: Floats
-) -> list[list[Labelling]]:
-    """Cut k paths of the kernels [k, P] with scores [N, k] into labellings of each sequence."""
+) -> list[list[Labeling]]:
+    """Cut k paths of the kernels [k, P] with scores [N, k] into labelings of each sequence."""
     labels = potentials.as_labels(paths)
     ptr = potentials.seq_ptr.tolist()
     cut = []
@@ -111,7 +111,7 @@ def cut_labellings(
         here = slice(ptr[n], ptr[n + 1])
         cut.append(
             [
-                Labelling(
+                Labeling(
                     labels[i, here],
                     float(scores[n, i]),
                     None if begins is None else begins[i, here].astype(np.bool_),

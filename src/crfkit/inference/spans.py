@@ -1,7 +1,7 @@
 """Probabilities of many segments of chains at once, from one sweep.
 
 p(y | x) of a chain of order 1 is a Markov chain itself: p(y_t | y_{t-1}, x) is the marginal of the step over
-that of the label before it. The mass of the labellings that have a segment is a walk of this chain from one
+that of the label before it. The mass of the labelings that have a segment is a walk of this chain from one
 position before the segment to one position after it, which takes only the steps that spell the segment. It
 costs L^2 for each position of a segment, where clamping (`span_probability`) sweeps the whole sequence again.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit.arrays import Bools, Floats, Pointers
-from crfkit.inference.results import demand_labelling
+from crfkit.inference.results import demand_labeling
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.chain_potentials import ChainPotentials
 
@@ -72,7 +72,7 @@ def segment_probability(
     [0.0741]
     """
     raw = kernels.marginals(potentials.problem, True, False, threads_or_all(threads), None)
-    demand_labelling(raw["value"])
+    demand_labeling(raw["value"])
     node: Floats = raw["node"]  # [P, S]
     edge: Floats = raw["edge"] if "edge" in raw else raw["tables"][0]  # [P, S, S]
     if potentials.expansion is not None:

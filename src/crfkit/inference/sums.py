@@ -1,4 +1,4 @@
-"""Queries that sum over labellings: log Z, entropy, marginals, what is reachable, and counts."""
+"""Queries that sum over labelings: log Z, entropy, marginals, what is reachable, and counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.inference.counting import exact_counts
 from crfkit.inference.engines import for_any_structure, only_of_graphs
-from crfkit.inference.results import Space, demand_finite, demand_labelling, in_logs
+from crfkit.inference.results import Space, demand_finite, demand_labeling, in_logs
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.potentials import Potentials, one_or_all
 from crfkit.structures.results import Marginals
@@ -28,7 +28,7 @@ def log_partition(
     method: Method | str | None = None,
     threads: int | None = None,
 ) -> Any:
-    """Return log Z, the log of the sum of exp(score) over all labellings.
+    """Return log Z, the log of the sum of exp(score) over all labelings.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def log_partition(
     """
     only_of_graphs(method=(method, None))
     values = kernels.log_partition(potentials.problem, in_logs(space), threads_or_all(threads))
-    (demand_labelling if potentials.constrained else demand_finite)(values)
+    (demand_labeling if potentials.constrained else demand_finite)(values)
     return one_or_all(potentials, values)
 
 
@@ -83,7 +83,7 @@ def entropy(
     """
     only_of_graphs(method=(method, None))
     values, expected = kernels.expected_score(potentials.problem, in_logs(space), threads_or_all(threads))
-    demand_labelling(values)
+    demand_labeling(values)
     demand_finite(expected)
     return one_or_all(potentials, np.maximum(values - expected, 0.0))
 
@@ -138,7 +138,7 @@ def marginals(
     raw = kernels.marginals(
         potentials.problem, edges_by_position, in_logs(space), threads_or_all(threads), weight, counts
     )
-    demand_labelling(raw["value"])
+    demand_labeling(raw["value"])
     return potentials.shaped(raw)
 
 
@@ -146,7 +146,7 @@ def marginals(
 def reachable(
     potentials: Potentials, *, edges_by_position: bool = False, threads: int | None = None
 ) -> Marginals:
-    """Return which parts lie on some allowed labelling, in the shape of `marginals` (booleans).
+    """Return which parts lie on some allowed labeling, in the shape of `marginals` (booleans).
 
     Examples
     --------
@@ -173,7 +173,7 @@ def reachable(
 
 @for_any_structure
 def count(potentials: Potentials, *, method: Method | str | None = None, threads: int | None = None) -> Any:
-    """Return how many labellings are allowed, as exact Python integers.
+    """Return how many labelings are allowed, as exact Python integers.
 
     The kernel counts modulo primes of 61 bits; the Chinese remainder theorem puts them together.
 
@@ -195,5 +195,5 @@ def count(potentials: Potentials, *, method: Method | str | None = None, threads
         bound=potentials.most(),
     )
     if potentials.constrained:
-        demand_labelling(np.array([0.0 if total else -np.inf for total in totals]))
+        demand_labeling(np.array([0.0 if total else -np.inf for total in totals]))
     return totals[0] if potentials.single else totals

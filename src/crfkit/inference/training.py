@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
 from crfkit.inference.engines import for_any_structure
-from crfkit.inference.results import demand_labelling
+from crfkit.inference.results import demand_labeling
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import Potentials
@@ -50,15 +50,15 @@ def expected(
         raise ValueError(f"weight has shape {each.shape}, expected one number per sequence: ({N},)")
     raw = kernels.marginals(potentials.problem, False, False, threads_or_all(threads), each)
     values: Floats = raw["value"]
-    demand_labelling(values)
+    demand_labeling(values)
     return values, potentials.in_slots(potentials.shaped(raw))
 
 
 @for_any_structure
 def best(potentials: Potentials, *, threads: int | None = None) -> tuple[Floats, Path]:
-    """Return the score of the best labelling of each sequence, and these labellings as one `Path`.
+    """Return the score of the best labeling of each sequence, and these labelings as one `Path`.
 
-    `decode` returns the same labellings one by one.
+    `decode` returns the same labelings one by one.
 
     Examples
     --------
@@ -69,6 +69,6 @@ def best(potentials: Potentials, *, threads: int | None = None) -> tuple[Floats,
     ([1.5, 2.0], [1, 0, 1])
     """
     values, paths, begins = kernels.best(potentials.problem, threads_or_all(threads))
-    demand_labelling(values)
+    demand_labeling(values)
     begin = None if begins is None else begins[0].astype(np.bool_)
     return values, Path(potentials.seq_ptr, potentials.as_labels(paths)[0], begin)

@@ -1,7 +1,7 @@
-"""What the features of two labellings differ in: sparse vectors over the weights, one for each sequence.
+"""What the features of two labelings differ in: sparse vectors over the weights, one for each sequence.
 
 For the perceptron on any structure (`crfkit.linear.mistakes`) and for the margin methods
-(`crfkit.linear.margins`), which touch only the weights that two labellings do not share. Those of graphs are
+(`crfkit.linear.margins`), which touch only the weights that two labelings do not share. Those of graphs are
 in `crfkit.linear.graphs.differences`.
 """
 

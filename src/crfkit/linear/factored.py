@@ -1,4 +1,4 @@
-"""Sequences of a max-margin loss, as methods of its dual visit them; see `crfkit.optimise.margin`.
+"""Sequences of a max-margin loss, as methods of its dual visit them; see `crfkit.optimize.margin`.
 
 A sequence is scored by its own attributes only, and so is the way back from parts to weights: a visit does
 not cost more where the layout has more weights.
@@ -16,7 +16,7 @@ from crfkit.linear.fast.sequences import chains_lack
 from crfkit.linear.objective import Family
 from crfkit.linear.score import is_scored, scatter, score
 from crfkit.once import once
-from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
+from crfkit.optimize.margin.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import wrong_labels
 
@@ -54,7 +54,7 @@ class _Term(NamedTuple):
 
 
 class LossPart:
-    """One sequence of a loss; see `crfkit.optimise.margin.marginal_dual.Part`."""
+    """One sequence of a loss; see `crfkit.optimize.margin.marginal_dual.Part`."""
 
     def __init__(self, loss: LinearLoss, tables: dict[str, Pointers]) -> None:
         assert isinstance(loss.gold, Path)
@@ -89,7 +89,7 @@ class LossPart:
         return made
 
     def best(self, scores: dict[str, Floats]) -> tuple[float, Ids]:
-        """Return the best score of a labelling, and its labels [T]."""
+        """Return the best score of a labeling, and its labels [T]."""
         values, path = inference.best(self._potentials(scores), threads=1)
         return float(values[0]), path.label
 
@@ -207,7 +207,7 @@ class ChainsOfLoss(SequencesOfLoss, FactoredChains):
         self.seq_ptr, self.label, self.labels = loss.batch.seq_ptr, loss.gold.label, loss.layout.labels
 
     def mean(self, part: Any, scores: dict[str, Floats], flow: Floats) -> float:
-        """Return the expected score of the labellings of a flow [T, L, L]."""
+        """Return the expected score of the labelings of a flow [T, L, L]."""
         node = flow.sum(axis=1)  # [T, L]
         parts = {"node": node, "start": node[0], "stop": node[-1]}
         edge = flow[1:].reshape(-1, self.labels**2)
@@ -227,7 +227,7 @@ class ChainsOfLoss(SequencesOfLoss, FactoredChains):
         return labels
 
     def steps(self, part: Any, labels: Ids, minus: Ids) -> dict[str, Floats]:
-        """Return the parts of one labelling minus those of another."""
+        """Return the parts of one labeling minus those of another."""
         made: dict[str, Floats] = part.at_gold(0.0)
         for amount, each in ((1.0, labels), (-1.0, minus)):
             part.structure.add_counts(Path(part.batch.seq_ptr, each), np.full(1, amount), made)

@@ -1,6 +1,6 @@
 """A likelihood as counts in groups of sequences, as iterative scaling needs it.
 
-Sequences are grouped by T(x) = max_y sum_k F_k(x, y), the largest total of feature values that a labelling of
+Sequences are grouped by T(x) = max_y sum_k F_k(x, y), the largest total of feature values that a labeling of
 x can have (Lafferty et al. 2001, section 4): the score of the best path when all weights are 1.
 """
 
@@ -15,7 +15,7 @@ from crfkit.arrays import Floats, dot
 from crfkit.data.batch import Batch
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
-from crfkit.optimise.problem import NotCoveredError
+from crfkit.optimize.problem import NotCoveredError
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -31,7 +31,7 @@ def counts_lack(loss: LinearLoss) -> str:
 
 
 class GroupCounts:
-    """The counts of a likelihood; a `crfkit.optimise.scaling.Counted`.
+    """The counts of a likelihood; a `crfkit.optimize.scaling.Counted`.
 
     Parameters
     ----------

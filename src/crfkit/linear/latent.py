@@ -28,7 +28,7 @@ def latent_lacks(loss: LinearLoss | GraphLoss) -> str:
 
 
 class LatentSums:
-    """Both sums of a loss; see `crfkit.optimise.batch.em`."""
+    """Both sums of a loss; see `crfkit.optimize.batch.em`."""
 
     def __init__(self, loss: LinearLoss | GraphLoss) -> None:
         self.loss = loss
@@ -38,7 +38,7 @@ class LatentSums:
         return self._sum(w, gradient, within=False)
 
     def within(self, w: Floats, gradient: Floats) -> float:
-        """Return the same over the labellings that agree with the gold."""
+        """Return the same over the labelings that agree with the gold."""
         return self._sum(w, gradient, within=True)
 
     def _sum(self, w: Floats, gradient: Floats, *, within: bool) -> float:

@@ -102,7 +102,7 @@ class Layout(Restored):
 
     @classmethod
     def observed(cls, batch: Batch, structure: Structure | int, **options: Unpack[LayoutOptions]) -> Layout:
-        """Keep the pairs that a labelled batch shows; a number L stands for ``Chain(L)``."""
+        """Keep the pairs that a labeled batch shows; a number L stands for ``Chain(L)``."""
         return cls._of(Plan(batch, _structure(structure), False, options))
 
     @classmethod

@@ -18,7 +18,7 @@ __all__ = ["likely_pairs"]
 def likely_pairs(batch: Batch, node_probabilities: ArrayLike, epsilon: float) -> Pointers:
     """Return unobserved pairs that a model finds likely: [n, 2], sorted.
 
-    These are the (attribute, label) pairs that the labelled batch never shows, but to which some position
+    These are the (attribute, label) pairs that the labeled batch never shows, but to which some position
     that has the attribute gives the label with a probability above epsilon: the weights that keep a model
     from errors it makes now (Sutton & McCallum 2006, section 1.4.6).
 
@@ -39,7 +39,7 @@ def likely_pairs(batch: Batch, node_probabilities: ArrayLike, epsilon: float) ->
     """
     p = np.asarray(node_probabilities, dtype=np.float64)  # [P, L]
     if batch.label is None:
-        raise ValueError("batch.label is None; likely pairs need a labelled batch")
+        raise ValueError("batch.label is None; likely pairs need a labeled batch")
     if p.ndim != 2 or len(p) != batch.positions:
         raise ValueError(f"node_probabilities has shape {p.shape}, expected ({batch.positions}, labels)")
     if not 0.0 <= epsilon < 1.0:

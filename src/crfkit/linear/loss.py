@@ -1,7 +1,7 @@
 """A loss as a function of the weights: score -> potentials -> loss by scores -> scatter.
 
 That path works for every structure, objective and kind of gold; native fast paths take over where they cover
-what is asked for (`crfkit.linear.fast`), and are tested against it. Optimisers that need more of a loss than
+what is asked for (`crfkit.linear.fast`), and are tested against it. Optimizers that need more of a loss than
 values and gradients ask for *views*: one table says which there are, and what each covers.
 """
 
@@ -42,12 +42,12 @@ from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.linear.signed import SignedCounts, signed_lack
 from crfkit.linear.views import View, ViewedLoss, itself
 from crfkit.once import once
-from crfkit.optimise.margin.marginal_dual import FactoredChains, FactoredSequences
-from crfkit.optimise.margin.view import MarginChains, MarginSequences
-from crfkit.optimise.parallel import Signed
-from crfkit.optimise.problem import Curvature, Latent, NotCoveredError
-from crfkit.optimise.scaling import Counted
-from crfkit.optimise.sequential.sequences import (
+from crfkit.optimize.margin.marginal_dual import FactoredChains, FactoredSequences
+from crfkit.optimize.margin.view import MarginChains, MarginSequences
+from crfkit.optimize.parallel import Signed
+from crfkit.optimize.problem import Curvature, Latent, NotCoveredError
+from crfkit.optimize.scaling import Counted
+from crfkit.optimize.sequential.sequences import (
     DualSequences,
     PerceptronSequences,
     SequenceBlocks,
@@ -120,9 +120,9 @@ class LinearLoss(ViewedLoss):
         return self.objective.convex and self.kind != "set"
 
     @property
-    def minimises(self) -> bool:
-        """Whether minimising it trains a model."""
-        return self.objective.minimises
+    def minimizes(self) -> bool:
+        """Whether minimizing it trains a model."""
+        return self.objective.minimizes
 
     # ---- values and gradients
 
@@ -228,7 +228,7 @@ class LinearLoss(ViewedLoss):
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]: Sha & Pereira (2003) section 3, H_f.
 
-        It is the diagonal of the sum over all labellings; with sets of labels as gold, their own variance
+        It is the diagonal of the sum over all labelings; with sets of labels as gold, their own variance
         is not subtracted.
         """
         return approximate_diagonal(self, w)

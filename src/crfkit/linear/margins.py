@@ -1,8 +1,8 @@
-"""A margin loss sequence by sequence: the labellings that violate it most, for `crfkit.optimise.margin`.
+"""A margin loss sequence by sequence: the labelings that violate it most, for `crfkit.optimize.margin`.
 
     loss_n(w) = max over y of [cost(y) - (features of the gold - features of y).w], each times weight_n
 
-on any structure, through scores and the best labelling; many sequences go into one query.
+on any structure, through scores and the best labeling; many sequences go into one query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crfkit.linear.differences import SparseFeatures
 from crfkit.linear.objective import Family
 from crfkit.linear.score import cells_by_position
 from crfkit.once import once
-from crfkit.optimise.margin.view import Violations
+from crfkit.optimize.margin.view import Violations
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def margin_lack(loss: LinearLoss) -> str:
 
 
 class MarginLoss:
-    """The sequences of a max-margin loss; see `crfkit.optimise.margin.view.MarginSequences`.
+    """The sequences of a max-margin loss; see `crfkit.optimize.margin.view.MarginSequences`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class MarginLoss:
         self._shared = [block.slot for block in loss.layout.blocks if block.by is None and len(block.cell)]
 
     def violations(self, w: Floats, sequences: Pointers) -> Violations:
-        """Return the labelling of each of these sequences that has the highest loss at w [F]."""
+        """Return the labeling of each of these sequences that has the highest loss at w [F]."""
         ends = np.cumsum(np.diff(self.loss.batch.seq_ptr)[sequences])
         cuts = np.flatnonzero(np.diff(ends // self._most)) + 1
         parts = np.split(sequences, cuts) if len(sequences) else []
@@ -81,7 +81,7 @@ class MarginLoss:
 
 
 def _differ(gold: Path, path: Path) -> Floats:
-    """Return in how many positions two labellings of each sequence differ, [N]."""
+    """Return in how many positions two labelings of each sequence differ, [N]."""
     differs = gold.label != path.label
     if gold.begin is not None and path.begin is not None:
         differs = differs | (gold.begin != path.begin)
@@ -95,7 +95,7 @@ def _by_sequence(gold: Path, where: Bools) -> Floats:
 
 
 def _one(path: Path, n: int) -> Path:
-    """Return the labelling of one sequence."""
+    """Return the labeling of one sequence."""
     first, last = path.seq_ptr[n], path.seq_ptr[n + 1]
     begin = None if path.begin is None else path.begin[first:last]
     return Path(np.array([0, last - first]), path.label[first:last], begin)

@@ -1,7 +1,7 @@
-"""The perceptron and its kin on any structure: one after the other, through scores and the best labelling.
+"""The perceptron and its kin on any structure: one after the other, through scores and the best labeling.
 
 The native loop (cpp/kernels/learn/perceptron.hpp) knows chains; this one asks the structure, and
-learns by the same rules: `crfkit.optimise.sequential.perceptron`. Only the weights that a wrong labelling
+learns by the same rules: `crfkit.optimize.sequential.perceptron`. Only the weights that a wrong labeling
 shows are touched. Graphs are visited by the same loop: `crfkit.linear.graphs.mistakes`.
 """
 
@@ -16,7 +16,7 @@ from crfkit import inference
 from crfkit.arrays import Floats, Pointers
 from crfkit.linear.differences import SparseFeatures
 from crfkit.linear.score import with_bases
-from crfkit.optimise.sequential.rules import BOUNDED, CONFIDENCE, ONE, PERCEPTRON, ROOT, Rule, hildreth
+from crfkit.optimize.sequential.rules import BOUNDED, CONFIDENCE, ONE, PERCEPTRON, ROOT, Rule, hildreth
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SATISFIED = 1e-9  # a margin that is missed by less, by position, is kept
 
 
 class Mistake(NamedTuple):
-    """A labelling that is not the gold one, or is it: then nothing differs."""
+    """A labeling that is not the gold one, or is it: then nothing differs."""
 
     loss: float  #: its score minus that of the gold
     wrong: float  #: how many labels are wrong
@@ -45,16 +45,16 @@ class Decodable(Protocol):
         ...
 
     def best(self, w: Floats) -> Mistake:
-        """Return its best labelling at w [F]."""
+        """Return its best labeling at w [F]."""
         ...
 
     def kbest(self, w: Floats, k: int) -> list[Mistake]:
-        """Return those of its k best labellings that are wrong."""
+        """Return those of its k best labelings that are wrong."""
         ...
 
 
 class DecodedSequences:
-    """Labelled sequences of a perceptron loss whose structure has no native loop.
+    """Labeled sequences of a perceptron loss whose structure has no native loop.
 
     Parameters
     ----------
@@ -85,17 +85,17 @@ class _One:
         self.part, self.sparse, self.positions = part, sparse, part.batch.positions
 
     def best(self, w: Floats) -> Mistake:
-        """Return its best labelling at w [F]."""
+        """Return its best labeling at w [F]."""
         part = self.part
         value, by_score = part.objective.loss(part.potentials(w), part.gold, part.weight, threads=1)
         return self._mistake(value, by_score)
 
     def kbest(self, w: Floats, k: int) -> list[Mistake]:
-        """Return those of its k best labellings that are wrong."""
+        """Return those of its k best labelings that are wrong."""
         part, potentials, found = self.part, self.part.potentials(w), list[Mistake]()
-        for labelling in inference.kbest(potentials, k, threads=1)[0]:
+        for labeling in inference.kbest(potentials, k, threads=1)[0]:
             by_score = potentials.zeros()
-            path = Path(potentials.seq_ptr, labelling.labels, labelling.begin)
+            path = Path(potentials.seq_ptr, labeling.labels, labeling.begin)
             part.structure.add_counts(path, part.weight, by_score)
             part.structure.add_counts(part.gold, -part.weight, by_score)
             if _wrong(by_score):
@@ -172,8 +172,8 @@ class DecodedTrainer:
         return total
 
     def _separate(self, found: list[Mistake], positions: int, seen: int) -> float:
-        """Learn from several labellings; return the largest cost of one."""
-        if not found:  # there is no other labelling
+        """Learn from several labelings; return the largest cost of one."""
+        if not found:  # there is no other labeling
             return 0.0
         at, where = np.unique(np.concatenate([each.place for each in found]), return_inverse=True)
         d = np.zeros((len(found), len(at)))  # [k, places]
@@ -222,7 +222,7 @@ class DecodedTrainer:
 
 
 def _wrong(by_score: Any) -> float:
-    """Return the number of positions at which two labellings differ, by the difference of their scores."""
+    """Return the number of positions at which two labelings differ, by the difference of their scores."""
     wrong = np.count_nonzero(by_score["node"], axis=1) > 0  # [T]
     if "begin" in by_score:
         wrong |= np.count_nonzero(by_score["begin"], axis=1) > 0

@@ -18,7 +18,7 @@ import numpy as np
 from crfkit.arrays import Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
-from crfkit.optimise.problem import Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.structures.gold import Gold, GoldKind
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_gold import GraphGold
@@ -51,13 +51,13 @@ class Objective(ABC):
 
     name: ClassVar[str]  #: in messages and on the command line
     family: ClassVar[Family] = Family.OTHER
-    asks: ClassVar[Asks] = "sums"  #: over labellings, the best of them, or nothing
+    asks: ClassVar[Asks] = "sums"  #: over labelings, the best of them, or nothing
     golds: ClassVar[frozenset[GoldKind]] = frozenset({"path"})  #: what gold it takes
     convex: ClassVar[bool] = True  #: with gold that is a path or a distribution
     smooth: ClassVar[bool] = True  #: whether it has a gradient everywhere
     #: Whether its least value trains a model; the perceptron's is at weights of 0.
-    minimises: ClassVar[bool] = True
-    #: Whether its gradient is drawn at random by `draw`, and its value an estimate that nothing minimises.
+    minimizes: ClassVar[bool] = True
+    #: Whether its gradient is drawn at random by `draw`, and its value an estimate that nothing minimizes.
     drawn: ClassVar[bool] = False
     #: Whether it learns from sequences without any label.
     open: ClassVar[bool] = False
@@ -117,8 +117,8 @@ class Objective(ABC):
         raise NotImplementedError
 
     @property
-    def labellings(self) -> int:
-        """How many labellings `draw` leaves for the next visit."""
+    def labelings(self) -> int:
+        """How many labelings `draw` leaves for the next visit."""
         return 1
 
     def draw(

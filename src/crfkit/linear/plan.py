@@ -61,7 +61,7 @@ class LayoutOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Estimate:
-    """How large a layout would be; an optimiser needs several times `weight_bytes` on top."""
+    """How large a layout would be; an optimizer needs several times `weight_bytes` on top."""
 
     parts: dict[str, int]  #: weights by block
     table_bytes: int  #: of the table that `score` fills
@@ -227,4 +227,4 @@ def _check(
         )
     observed = needs_labels or options.get("transitions", "all") == "observed"
     if batch is not None and batch.label is None and observed:
-        raise ValueError("batch.label is None; give a labelled batch, or use all pairs")
+        raise ValueError("batch.label is None; give a labeled batch, or use all pairs")

@@ -1,7 +1,7 @@
 """The exponential loss as sums by sign: how much more and how much less of each feature than in the gold.
 
-A part of a labelling (a label at a position, a step, a segment) that the gold lacks adds its features to W+,
-and a part of the gold that the labelling lacks adds its own to W-. Where parts have places of their own, one
+A part of a labeling (a label at a position, a step, a segment) that the gold lacks adds its features to W+,
+and a part of the gold that the labeling lacks adds its own to W-. Where parts have places of their own, one
 of the two is 0, and both are the positive and negative part of marginals - gold. Where places share their
 scores (transitions), marginals are known as a sum only: all of them go to W+ and all of the gold's to W-,
 which makes the steps of these weights shorter.
@@ -17,7 +17,7 @@ from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.linear.group_counts import check_counts
 from crfkit.linear.score import scatter
-from crfkit.optimise.problem import NotCoveredError
+from crfkit.optimize.problem import NotCoveredError
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -31,7 +31,7 @@ def signed_lack(loss: LinearLoss) -> str:
 
 
 class SignedCounts:
-    """W+ and -W- of a loss; a `crfkit.optimise.parallel.Signed`.
+    """W+ and -W- of a loss; a `crfkit.optimize.parallel.Signed`.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _sides(part: LinearLoss, w: Floats, out: Floats) -> float:
 
 
 def _largest_difference(loss: LinearLoss) -> float:
-    """Return the most features that a labelling and the gold of its sequence can have together."""
+    """Return the most features that a labeling and the gold of its sequence can have together."""
     ones, largest = np.ones(loss.size), 0.0
     for part in loss.parts():
         potentials = part.potentials(ones)

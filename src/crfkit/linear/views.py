@@ -1,4 +1,4 @@
-"""Views of a loss: what optimisers may ask of it beside values and gradients, as a table."""
+"""Views of a loss: what optimizers may ask of it beside values and gradients, as a table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Objective
-from crfkit.optimise.problem import Convex, Differentiable, NotCoveredError
-from crfkit.optimise.sequential.sequences import Prepared
+from crfkit.optimize.problem import Convex, Differentiable, NotCoveredError
+from crfkit.optimize.sequential.sequences import Prepared
 
 __all__ = ["View", "ViewedLoss", "itself"]
 
@@ -54,7 +54,7 @@ class ViewedLoss:
         return self.VIEWS[kind].lacks(self) if kind in self.VIEWS else self._one
 
     def view(self, kind: type[V]) -> V:
-        """Return this loss as an optimiser wants to see it.
+        """Return this loss as an optimizer wants to see it.
 
         Raises
         ------

@@ -1,6 +1,6 @@
-"""How good labellings are: tokens, segments as conlleval counts them, sequences, calibration, significance.
+"""How good labelings are: tokens, segments as conlleval counts them, sequences, calibration, significance.
 
-Labellings are lists of lists of strings; with ``labels`` and ``seq_ptr`` they are flat arrays of ids.
+Labelings are lists of lists of strings; with ``labels`` and ``seq_ptr`` they are flat arrays of ids.
 """
 
 from crfkit.metrics.counts import Average, Score

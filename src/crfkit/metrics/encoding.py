@@ -28,7 +28,7 @@ LabelSequences: TypeAlias = Sequence[Sequence[str]] | NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Labellings of the same N sequences, P positions in all."""
+    """Labelings of the same N sequences, P positions in all."""
 
     names: tuple[str, ...]  #: [L] by id
     columns: tuple[Ints, ...]  #: [P] ids each: the truth, then one or more systems
@@ -52,7 +52,7 @@ class Encoded:
 def encode(
     columns: Mapping[str, LabelSequences], labels: Sequence[str] | None, seq_ptr: NDArray[Any] | None
 ) -> Encoded:
-    """Check labellings against each other and number their labels.
+    """Check labelings against each other and number their labels.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def _ids(
     for argument, given in columns.items():
         if len(given) and not isinstance(given[0], int | np.integer):
             raise TypeError(
-                f"{argument}[0] is {given[0]!r}, not an id: with labels= labellings are flat arrays of ids"
+                f"{argument}[0] is {given[0]!r}, not an id: with labels= labelings are flat arrays of ids"
             )
         ids[argument] = np.asarray(given, np.int64)
     (first, truth), *systems = ids.items()

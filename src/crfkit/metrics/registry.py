@@ -1,4 +1,4 @@
-"""Metrics by name: one number out of two labellings.
+"""Metrics by name: one number out of two labelings.
 
 A metric is a sum of counts over sequences and a value of that sum. So it can be had for all sequences, for
 each group of them, and for a thousand bootstrap samples (significance.py) without reading a label twice.
@@ -29,7 +29,7 @@ Value: TypeAlias = Callable[[NDArray[Any]], Floats]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of labellings, from 0 to 1; call it with ``y_true`` and ``y_pred``.
+    """A metric of labelings, from 0 to 1; call it with ``y_true`` and ``y_pred``.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-r"""How labels spell segments: what two neighbouring labels say about a segment between them.
+r"""How labels spell segments: what two neighboring labels say about a segment between them.
 
 Every way of reading is one table over (part before, part here, same type?) with three answers: a segment
 starts here, what is open is cut here, and the cut is a proper end. A segment reaches from the first start in
-a run without cuts to the cut that ends the run, and counts if that is a proper end. So one vectorised
+a run without cuts to the cut that ends the run, and counts if that is a proper end. So one vectorized
 reader serves every scheme.
 
 =============  ==========================================================================================

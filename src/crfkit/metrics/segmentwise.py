@@ -96,7 +96,7 @@ def segment_scores(
     by
         The group of each sequence, such as its document or field: ``groups`` then has scores for each.
     labels, seq_ptr
-        Names of the ids, and where sequences begin, where labellings are flat arrays of ids.
+        Names of the ids, and where sequences begin, where labelings are flat arrays of ids.
 
     Examples
     --------

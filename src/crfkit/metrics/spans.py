@@ -1,6 +1,6 @@
-"""Segments out of labels, vectorised over all sequences at once.
+"""Segments out of labels, vectorized over all sequences at once.
 
-An O is put before the first sequence and after each one, so that a boundary is a pair of neighbours like
+An O is put before the first sequence and after each one, so that a boundary is a pair of neighbors like
 any other; each pair is one look-up in the scheme's table (schemes.py).
 """
 
@@ -58,7 +58,7 @@ def segments(labels: Sequence[str], scheme: LabelScheme = "lenient") -> list[tup
 
 
 def find(encoded: Encoded, column: int, reading: Rules) -> Spans:
-    """Return the segments of one labelling."""
+    """Return the segments of one labeling."""
     ids = encoded.columns[column]
     lengths = np.diff(encoded.seq_ptr)
     # Place q here is between the q-th and the next label of the padded row; padding adds one a sequence.

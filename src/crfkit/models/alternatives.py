@@ -14,7 +14,7 @@ import numpy as np
 from crfkit import inference
 from crfkit.models.encoding import Recoding
 from crfkit.structures.gold import Path
-from crfkit.structures.results import Labelling
+from crfkit.structures.results import Labeling
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
@@ -24,14 +24,14 @@ __all__ = ["kbest_of"]
 _MOST: Final = 1 << 14  # label sequences of the chain that are looked at, for each sequence
 
 
-def kbest_of(model: Model, potentials: Any, k: int, threads: int | None = None) -> list[list[Labelling]]:
+def kbest_of(model: Model, potentials: Any, k: int, threads: int | None = None) -> list[list[Labeling]]:
     """Return the k best label sequences of each sequence, best first; those that spell the same tags once.
 
     There are fewer where fewer exist.
     """
     spelling, asked = model.spelling, k
     while True:
-        found: list[list[Labelling]] = inference.kbest(potentials, asked, threads=threads)
+        found: list[list[Labeling]] = inference.kbest(potentials, asked, threads=threads)
         if not isinstance(spelling, Recoding):
             return found
         distinct = [_distinct(spelling, several)[:k] for several in found]
@@ -45,14 +45,14 @@ def kbest_of(model: Model, potentials: Any, k: int, threads: int | None = None) 
             )
 
 
-def _distinct(spelling: Recoding, several: list[Labelling]) -> list[Labelling]:
+def _distinct(spelling: Recoding, several: list[Labeling]) -> list[Labeling]:
     """Return label sequences without those that spell what a better one spells."""
     if not several:
         return several
     T = len(several[0].labels)
     label = np.concatenate([one.labels for one in several])
     tags = spelling.ids(Path(np.arange(len(several) + 1) * T, label)).reshape(len(several), T)
-    first: dict[bytes, Labelling] = {}
+    first: dict[bytes, Labeling] = {}
     for row, one in zip(tags, several, strict=True):
         first.setdefault(row.tobytes(), one)
     return list(first.values())

@@ -2,12 +2,12 @@
 
 Temperature (Guo et al. 2017): all scores are divided by T, the one number for which the gold labels of the
 positions, each on its own, are most probable. Scores are linear in the weights, so these are divided, and the
-result is a chain like any other: the best labelling is the same, and every probability is that of one
-distribution over labellings.
+result is a chain like any other: the best labeling is the same, and every probability is that of one
+distribution over labelings.
 
 Isotonic regression (Zadrozny & Elkan 2002): rising curves map the probabilities of labels, and those of
 predicted segments, to how often they come true. It corrects any shape of error, but what it gives are no
-longer the marginals of one distribution: whole labellings keep the probabilities that they had.
+longer the marginals of one distribution: whole labelings keep the probabilities that they had.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ def calibrated(
     """Return a model with calibrated probabilities; see `Model.calibrated`."""
     check_choice("method", method, ("temperature", "isotonic"))
     model = replace(model, calibration=None)
-    data = _labelled(model, X, y, threads)
+    data = _labeled(model, X, y, threads)
     if method == "isotonic":
         return replace(model, calibration=_isotonic(model, data, threads))
     if model.structure.kind == "local-chain":
         raise ValueError(
-            "a temperature divides the scores of whole labellings, which a local chain does not have: its "
-            'steps are normalised one by one; use method="isotonic"'
+            "a temperature divides the scores of whole labelings, which a local chain does not have: its "
+            'steps are normalized one by one; use method="isotonic"'
         )
     return replace(model, w=model.w / _temperature(model, data, threads))
 
 
 def reliability(model: Model, X: Any, y: Any = None, *, threads: int | None = None) -> Reliability:
-    """Return the reliability of a model's probabilities on labelled data; X and y as in `Model.dataset`.
+    """Return the reliability of a model's probabilities on labeled data; X and y as in `Model.dataset`.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def reliability(model: Model, X: Any, y: Any = None, *, threads: int | None = No
     """
     from crfkit.metrics import calibration
 
-    data = _labelled(model, X, y, threads)
+    data = _labeled(model, X, y, threads)
     gold, known = _gold(model, data)
     shares = _shares(model, data, threads)[known]
     best = shares.argmax(axis=1)
@@ -85,10 +85,10 @@ def reliability(model: Model, X: Any, y: Any = None, *, threads: int | None = No
     return Reliability(labels, calibration(p, right) if len(p) else None)
 
 
-def _labelled(model: Model, X: Any, y: Any, threads: int | None) -> Dataset:
+def _labeled(model: Model, X: Any, y: Any, threads: int | None) -> Dataset:
     data = X if isinstance(X, Dataset) and y is None else model.dataset(X, y, threads=threads)
     if data.batch.label is None or not (data.batch.label >= 0).any():
-        raise ValueError("the data have no labels; calibration needs labelled data that training did not see")
+        raise ValueError("the data have no labels; calibration needs labeled data that training did not see")
     return data
 
 
@@ -108,7 +108,7 @@ def _shares(model: Model, data: Dataset, threads: int | None) -> Floats:
 
 
 def _segments(model: Model, data: Dataset, threads: int | None) -> tuple[Floats, Bools]:
-    """Return the probability of each predicted segment whose sequence is labelled, and whether it is gold."""
+    """Return the probability of each predicted segment whose sequence is labeled, and whether it is gold."""
     none = np.zeros(0), np.zeros(0, dtype=np.bool_)
     if not model.segmental and model.tags is not None and model.layout.order > 1:
         return none

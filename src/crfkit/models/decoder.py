@@ -43,7 +43,7 @@ def covers(model: Model) -> str:
     if model.decision == "posterior":
         return "labels that are chosen each by itself"
     if model.constraints:
-        return "constraints on whole labellings"
+        return "constraints on whole labelings"
     if model.calibration is not None:
         return "calibration"
     return "real-valued columns" if model.layout.dense else ""

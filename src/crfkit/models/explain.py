@@ -1,13 +1,13 @@
 """Why a label won: the difference of scores, split into what each weight adds.
 
-The best labelling y is compared, position by position, with the labelling y' that scores highest among those
+The best labeling y is compared, position by position, with the labeling y' that scores highest among those
 that have the runner-up there. Both are sums of weights, so their difference is one too:
 
     score(y) - score(y') = sum_p sum_i value_i * (w[attr_i, y_p] - w[attr_i, y'_p])
                          + sum_p (w[y_{p-1}, y_p] - w[y'_{p-1}, y'_p]) + ...
 
 over attributes, edge attributes, label n-grams, both ends and real-valued columns. Changing one label and
-keeping its neighbours would be simpler, but is often forbidden (I after O) and then explains nothing.
+keeping its neighbors would be simpler, but is often forbidden (I after O) and then explains nothing.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class Decision:
     probability: float  #: marginal
     runner_up: str | None  #: the most probable other label; None where no other is possible
     runner_up_probability: float
-    alternative: tuple[str, ...]  #: the best labelling of the whole sequence with the runner-up here
+    alternative: tuple[str, ...]  #: the best labeling of the whole sequence with the runner-up here
     contributions: tuple[Contribution, ...]  #: those that are not 0, the largest first
     positions: int = 1  #: of the segment
 
     @property
     def difference(self) -> float:
-        """How much higher the best labelling scores than the alternative: the sum of the contributions."""
+        """How much higher the best labeling scores than the alternative: the sum of the contributions."""
         return math.fsum(one.amount for one in self.contributions)
 
 
@@ -108,7 +108,7 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
         )
     if isinstance(model.structure, LocalChain):
         raise ValueError(
-            "the model is normalised at each step: its decisions are not sums of weights; explain a CRF"
+            "the model is normalized at each step: its decisions are not sums of weights; explain a CRF"
         )
     batch = model.batch_of(data)
     parts = _Parts(model)

@@ -1,6 +1,6 @@
 """Why a variable of a graph has its label: the difference of two scores, split into what each weight adds.
 
-The best labelling y is compared with y', the best one that has the runner-up at the variable. Both scores are
+The best labeling y is compared with y', the best one that has the runner-up at the variable. Both scores are
 sums over factors and their attributes, and so is their difference:
 
     score(y) - score(y') = sum over factors m, attributes i of m: value_i (w_i[y_m] - w_i[y'_m]) + fixed
@@ -36,7 +36,7 @@ _ROWS = 20  #: contributions that are printed
 
 @dataclass(frozen=True)
 class FactorVariable:
-    """A variable of a factor, with its label in the best labelling and in the other one."""
+    """A variable of a factor, with its label in the best labeling and in the other one."""
 
     kind: str
     number: int  #: within its kind and graph
@@ -70,11 +70,11 @@ class GraphDecision:
     runner_up: str | None  #: the most probable other label; None where no other is possible
     runner_up_probability: float
     contributions: tuple[GraphContribution, ...]  #: those that are not 0, the largest first
-    how: How  #: of the best labelling
+    how: How  #: of the best labeling
 
     @property
     def difference(self) -> float:
-        """How much higher the best labelling scores than the alternative: the sum of the contributions."""
+        """How much higher the best labeling scores than the alternative: the sum of the contributions."""
         return math.fsum(one.amount for one in self.contributions)
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from crfkit import inference
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
-from crfkit.inference.results import NoLabellingError
+from crfkit.inference.results import NoLabelingError
 from crfkit.models.explain import Contribution, Decision, Kind, entry
 from crfkit.models.model import Model
 from crfkit.structures.gold import Path
@@ -72,7 +72,7 @@ def _sequence(weights: _Weights, one: Batch, threads: int | None) -> list[Decisi
         without[a, d - 1, y] = -np.inf
         try:
             other = inference.decode(replace(potentials, segment=without), threads=threads)[0]
-        except NoLabellingError:
+        except NoLabelingError:
             decisions.append(Decision(names[y], share, None, 0.0, (), (), d))
             continue
         terms = defaultdict(float, mine)

@@ -13,7 +13,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
 from crfkit.models.graph_form import Equal, FormError, GraphForm
 from crfkit.models.graph_lines import graph_of, ground
-from crfkit.models.graph_pairs import capitalised, check_field, equal_pairs, field_values
+from crfkit.models.graph_pairs import capitalized, check_field, equal_pairs, field_values
 from crfkit.structures.graph import Graph
 from crfkit.structures.graph_batch import GraphBatch
 
@@ -21,7 +21,7 @@ __all__ = ["column_graphs", "gold_columns", "training_graphs"]
 
 
 def training_graphs(form: GraphForm, data: Columns, *, threads: int | None = None) -> GraphBatch:
-    """Return the graphs of labelled columns; labels are named by first appearance.
+    """Return the graphs of labeled columns; labels are named by first appearance.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def _check_inputs(form: GraphForm, data: Columns) -> None:
     }
     reads = [(f"features {name}", recipe) for name, recipe in form.sets.items()]
     for name, equal in form.equal.items():
-        fields = [equal.field, *([equal.where] if equal.where not in (None, "capitalised") else [])]
+        fields = [equal.field, *([equal.where] if equal.where not in (None, "capitalized") else [])]
         reads += [(f"clique {name}", check_field(str(one))) for one in fields]
     for who, recipe in reads:
         for column in recipe.columns:
@@ -169,8 +169,8 @@ def _grounded(
 def _pairs(equal: Equal, data: Columns) -> Ids:
     value, tokens, names = field_values(data, equal.field)
     where = None
-    if equal.where == "capitalised":
-        where = capitalised(names)[tokens]
+    if equal.where == "capitalized":
+        where = capitalized(names)[tokens]
     elif equal.where is not None:
         where = field_values(data, equal.where)[0] >= 0
     return equal_pairs(value, data.seq_ptr, where=where, nearest=equal.nearest, most=equal.most)

@@ -13,7 +13,7 @@
     clique   pos[-1] pos                   # the token before, and the token: a plain table
     clique   chunk[-1] chunk
     clique   pos chunk                     # two labels of one token
-    clique   chunk chunk equal word where capitalised by skip
+    clique   chunk chunk equal word where capitalized by skip
 
 =============================================  =============================================================
 ``columns NAME ...``                           names of columns, where the data have none
@@ -24,7 +24,7 @@
 ``... by S [of first|last|both]``              by the attributes of the last token, or of another; of pairs
                                                both: those that either token has
 ``... equal FIELD``                            two tokens of a sequence with the same value: ``lower(word)``
-``... where capitalised``, ``where FIELD``     only tokens with an upper-case letter, or with such a value
+``... where capitalized``, ``where FIELD``     only tokens with an upper-case letter, or with such a value
 ``... nearest N``, ``most N``                  each with N that follow; no values that occur more often
 ``... cells=potts``                            shared weights: free, symmetric, same, potts
 =============================================  =============================================================
@@ -73,7 +73,7 @@ class Equal:
     """Which pairs of tokens a clique scores."""
 
     field: str  #: a column or view(column, ...), whose value both have
-    where: str | None = None  #: "capitalised", or a field that both have
+    where: str | None = None  #: "capitalized", or a field that both have
     nearest: int | None = None
     most: int | None = None
 
@@ -221,7 +221,7 @@ class _Parser:
             raise self.wrong("equal joins two tokens: write two kinds without offsets before it")
         if equal is None and len({*zip(kinds, offsets, strict=True)}) < len(kinds):
             raise self.wrong(
-                f"clique {' '.join(scope)} has a variable twice; neighbours are {kinds[0]}[-1] {kinds[0]}"
+                f"clique {' '.join(scope)} has a variable twice; neighbors are {kinds[0]}[-1] {kinds[0]}"
             )
         at: At = options["at"] or ("last" if equal is None else "both")
         line = Line("", kinds, () if equal is not None else offsets, options["by"], at, options["cells"])
@@ -279,7 +279,7 @@ class _Parser:
             made["at"] = made["of"]
         try:
             for word in ("equal", "where"):
-                if made[word] not in (None, "capitalised"):
+                if made[word] not in (None, "capitalized"):
                     check_field(made[word])
         except ValueError as error:
             raise self.wrong(str(error)) from None

@@ -12,7 +12,7 @@ import numpy as np
 from crfkit import inference
 from crfkit.arrays import Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.inference.graphs import GraphLabelling, GraphMarginals
+from crfkit.inference.graphs import GraphLabeling, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
@@ -62,7 +62,7 @@ class GraphModel(Restored):
     attributes: Mapping[str, Alphabet] = field(default_factory=dict)  #: clique -> names, where it has any
     training: Summary | None = None
     notes: str = ""  #: free text that goes with the model
-    licence: str = ""  #: under which terms others may use it
+    license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
     lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
 
@@ -78,20 +78,20 @@ class GraphModel(Restored):
         return f"<GraphModel of {self.graph!r}, {counted(self.layout.weights, 'weight')}>"
 
     def save(
-        self, path: str | os.PathLike[str], *, notes: str | None = None, licence: str | None = None
+        self, path: str | os.PathLike[str], *, notes: str | None = None, license: str | None = None
     ) -> None:
         """Write the model to a file, as a whole or not at all; `crfkit.load` opens it.
 
         Parameters
         ----------
         path : path
-        notes, licence : str, optional
+        notes, license : str, optional
             Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
         """
         from crfkit.data.sink import write_bytes
         from crfkit.models.files.graphs import graph_pieces
 
-        write_bytes(path, graph_pieces(self, notes=notes, licence=licence))
+        write_bytes(path, graph_pieces(self, notes=notes, license=license))
 
     # ---- data
 
@@ -174,8 +174,8 @@ class GraphModel(Restored):
         given: Given = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabelling:
-        """Return the best labelling.
+    ) -> GraphLabeling:
+        """Return the best labeling.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class GraphModel(Restored):
         method : a method of `crfkit.methods`, or its name, optional
         threads : int, optional
         """
-        found: GraphLabelling = inference.decode(
+        found: GraphLabeling = inference.decode(
             self.given(batch, given, threads=threads), method=method, threads=threads
         )
         return found

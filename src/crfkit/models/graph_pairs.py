@@ -9,7 +9,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.scopes import same
 
-__all__ = ["MOST_PAIRS", "capitalised", "check_field", "equal_pairs", "field_values"]
+__all__ = ["MOST_PAIRS", "capitalized", "check_field", "equal_pairs", "field_values"]
 
 #: Pairs of a clique in all; more are refused.
 MOST_PAIRS = 10_000_000
@@ -46,7 +46,7 @@ def field_values(columns: Columns, field: str) -> tuple[Ids, Ids, list[str]]:
     return ids, columns.ids[place], columns.alphabets[place].strings()
 
 
-def capitalised(tokens: list[str]) -> Bools:
+def capitalized(tokens: list[str]) -> Bools:
     """Return which tokens begin with an upper-case letter."""
     return np.array([token[:1].isupper() for token in tokens], dtype=np.bool_)
 

@@ -67,8 +67,8 @@ class Model(Predictions, Probabilities):
     extractor: ExtractorSpec | None = None  #: how data became attributes, where that is known
     training: Summary | None = None
     notes: str = ""  #: free text that goes with the model
-    licence: str = ""  #: under which terms others may use it
-    constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labellings, which every answer keeps
+    license: str = ""  #: under which terms others may use it
+    constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labelings, which every answer keeps
     calibration: Isotonic | None = None  #: what corrects probabilities of labels and segments (`calibrated`)
     decision: Decoding = None  #: how labels are chosen where nobody says so (`predict`)
     selected: bool = False  #: its attributes are few of those of the training data
@@ -148,10 +148,10 @@ class Model(Predictions, Probabilities):
         return None if self.extractor is None else self.extractor.conjunctions
 
     def constrained(self, constraints: Iterable[GlobalConstraint]) -> Model:
-        """Return the same model with constraints on whole labellings (`crfkit.constraints`).
+        """Return the same model with constraints on whole labelings (`crfkit.constraints`).
 
         They replace those that it has, and are saved with it. Labels that it predicts keep them; its
-        probabilities, k best labellings and draws do not change.
+        probabilities, k best labelings and draws do not change.
 
         Examples
         --------
@@ -197,7 +197,7 @@ class Model(Predictions, Probabilities):
         dtype: Literal["float64", "float32"] = "float64",
         compact: bool = False,
         notes: str | None = None,
-        licence: str | None = None,
+        license: str | None = None,
     ) -> None:
         """Write the model to a file, as a whole or not at all.
 
@@ -212,7 +212,7 @@ class Model(Predictions, Probabilities):
         compact : bool
             Leave out every weight of zero, and edge attributes without others; scores stay the same but
             for their last digits.
-        notes, licence : str, optional
+        notes, license : str, optional
             Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
 
         Examples
@@ -230,7 +230,7 @@ class Model(Predictions, Probabilities):
         from crfkit.data.sink import write_bytes
         from crfkit.models.files.native import pieces
 
-        write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, licence=licence))
+        write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, license=license))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
@@ -272,11 +272,11 @@ class Model(Predictions, Probabilities):
         Parameters
         ----------
         X, y
-            Labelled data that training did not see, as in `dataset`.
+            Labeled data that training did not see, as in `dataset`.
         method : {"temperature", "isotonic"}
             "temperature" divides all scores by one number: predictions stay, and so do all queries.
             "isotonic" maps the probabilities of labels (`marginals`) and of segments (`confidence`), each by
-            a rising curve; it needs more data, and whole labellings have no corrected probability. See
+            a rising curve; it needs more data, and whole labelings have no corrected probability. See
             `crfkit.models.calibration`, whose `reliability` tells how good probabilities are.
         threads : int, optional
             Default: all cores.
@@ -308,7 +308,7 @@ class Model(Predictions, Probabilities):
             "least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy" or "density"; the table
             is in `crfkit.models.uncertainty`.
         k : int
-            Labellings of "nbest-entropy".
+            Labelings of "nbest-entropy".
         threads : int, optional
             Default: all cores.
 

@@ -59,7 +59,7 @@ class Predictions(Scoring):
             if method not in (None, "viterbi"):
                 raise ValueError(
                     f"method is {method!r}, which chooses the label of each position by itself; constraints "
-                    'on whole labellings need method="viterbi"'
+                    'on whole labelings need method="viterbi"'
                 )
             found = self.decode(X, constraints, allowed=allowed, infeasible=infeasible, threads=threads)
             found.tell()
@@ -92,11 +92,11 @@ class Predictions(Scoring):
         X : Columns, rows, items, Dataset or Batch
             As in `dataset`.
         constraints : list of constraints, optional
-            On whole labellings (`crfkit.constraints`); default: those of the model.
+            On whole labelings (`crfkit.constraints`); default: those of the model.
         allowed : array of bool [P, L], optional
             Which labels each position may have, by id; default: all.
         infeasible : {"raise", "free"}
-            Where no labelling keeps them: raise an error, or answer freely ("none" in ``how``).
+            Where no labeling keeps them: raise an error, or answer freely ("none" in ``how``).
         threads : int, optional
 
         Examples
@@ -110,7 +110,7 @@ class Predictions(Scoring):
         """
         if self.states is not None:
             raise ValueError(
-                "constraints on whole labellings are not for hidden states: a labelling is a sum over many "
+                "constraints on whole labelings are not for hidden states: a labeling is a sum over many "
                 "paths of states"
             )
         batch = self.batch_of(X, threads=threads)
@@ -145,16 +145,16 @@ class Predictions(Scoring):
         X : Columns, rows, items, Dataset or Batch
             As in `dataset`.
         method : {"viterbi", "posterior"}, optional
-            The best labelling, or the most probable label of each position; of hidden states, the labels of
+            The best labeling, or the most probable label of each position; of hidden states, the labels of
             the best path of states, or the label whose states have the highest sum of probabilities.
             Default: the `decision` of the model; where it has none, the latter of hidden states, else the
-            best labelling.
+            best labeling.
         allowed : array of bool [P, L], optional
             Which labels each position may have, by id; default: all.
         constraints : list of constraints, optional
-            On whole labellings (`crfkit.constraints`), such as ``Once()``; default: those of the model.
+            On whole labelings (`crfkit.constraints`), such as ``Once()``; default: those of the model.
         infeasible : {"raise", "free"}
-            Where no labelling keeps the constraints: raise an error that names the sequence, or take the free
+            Where no labeling keeps the constraints: raise an error that names the sequence, or take the free
             answer and warn.
         threads : int, optional
             Default: all cores.
@@ -172,7 +172,7 @@ class Predictions(Scoring):
     def segments(self, X: Any, *, threads: int | None = None) -> list[Segments]:
         """Return the segments of each sequence as (start, end, label); the end is one past the last position.
 
-        Where labels spell segments, as ``B-PER`` does, those of a type, without what lies outside, labelled
+        Where labels spell segments, as ``B-PER`` does, those of a type, without what lies outside, labeled
         O; of plain labels, runs of equal labels, O among them.
 
         Examples
@@ -284,7 +284,7 @@ def gold_labels(data: Dataset, scheme: str | None = None) -> list[list[str]]:
     """Return the gold labels as strings, those of segments by a scheme; each position must have one."""
     label = data.batch.label
     if label is None:
-        raise ValueError("the data have no labels; give labelled data")
+        raise ValueError("the data have no labels; give labeled data")
     if (label < 0).any():
         p = int(np.argmax(label < 0))
         n = int(np.searchsorted(data.batch.seq_ptr, p, side="right")) - 1

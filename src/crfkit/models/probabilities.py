@@ -1,4 +1,4 @@
-"""The probabilities that a model gives to labels, segments and whole labellings."""
+"""The probabilities that a model gives to labels, segments and whole labelings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Probabilities(Scoring):
     def confidence(self, X: Any, *, threads: int | None = None) -> list[SureSegments]:
         """Return the predicted segments of each sequence as (start, end, label, probability).
 
-        The probability is that of exactly this segment, with both ends and the label, over all labellings
+        The probability is that of exactly this segment, with both ends and the label, over all labelings
         (Culotta & McCallum 2004); one sweep serves all segments. They are those of `segments`.
 
         Examples
@@ -139,11 +139,11 @@ class Probabilities(Scoring):
 
         return self._once("parts of labels", found)
 
-    def check_labellings(self, what: str) -> None:
-        """Refuse a query of whole labellings where the model has no probabilities for them."""
+    def check_labelings(self, what: str) -> None:
+        """Refuse a query of whole labelings where the model has no probabilities for them."""
         if self.states is not None:
             raise ValueError(
-                f"{what} is not for models with hidden states: a labelling is a sum over many paths of "
+                f"{what} is not for models with hidden states: a labeling is a sum over many paths of "
                 "states; use marginals, or sample"
             )
         if cast("Model", self).calibration is not None:
@@ -158,7 +158,7 @@ class Probabilities(Scoring):
         def scored(part: Batch, potentials: Any) -> Floats:
             label = part.label
             if label is None or part.soft is not None:
-                raise ValueError("the data have no gold labels; give labelled data")
+                raise ValueError("the data have no gold labels; give labeled data")
             total: Floats = inference.log_partition(potentials, threads=threads)
             if (label >= 0).all():
                 return np.asarray(potentials.path_score(label, part.begin) - total)

@@ -9,7 +9,7 @@ X, with a recipe (or template)         `Columns`; lists of token rows: tuples (c
 either                                 `Dataset` (its labels where y is None); `Batch` (ids without names)
 =====================================  =====================================================================
 
-What y may be: `crfkit.data.labelling`.
+What y may be: `crfkit.data.labeling`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Reader:
         X : Columns, rows, items, Dataset or Batch
             See `crfkit.models.reading`; a batch has the ids of the model.
         y : list of lists, optional
-            The gold; see `crfkit.data.labelling`.
+            The gold; see `crfkit.data.labeling`.
         gold : bool
             Take the gold from the model's column of labels where y is None and X has that column.
         threads : int, optional
@@ -88,11 +88,11 @@ class Reader:
             return data
         if model.segmental:
             return segmented(data, y, labels=names.labels.strings())
-        from crfkit.data.labelling import labelled
+        from crfkit.data.labeling import labeled
 
         if model.encoding is not None and model.states is None:
-            return self._spelled(labelled(data, y, Alphabet()))
-        return labelled(data, y, Alphabet(model.answers))
+            return self._spelled(labeled(data, y, Alphabet()))
+        return labeled(data, y, Alphabet(model.answers))
 
     def _spelled(self, data: Dataset) -> Dataset:
         """Return data with its gold, where it has some, as the model has labels."""

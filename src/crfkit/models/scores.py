@@ -11,11 +11,11 @@ from crfkit import inference
 from crfkit.models.states import States
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import Potentials
-from crfkit.structures.results import Labelling
+from crfkit.structures.results import Labeling
 
 __all__ = ["DECISIONS", "Decoding", "decoded", "flat_path"]
 
-#: The best labelling, or the most probable label of each position; None: the latter of hidden states only.
+#: The best labeling, or the most probable label of each position; None: the latter of hidden states only.
 Decoding: TypeAlias = Literal["viterbi", "posterior"] | None
 DECISIONS: Final = ("viterbi", "posterior")
 
@@ -38,17 +38,17 @@ def flat_path(
 
 def decoded(
     potentials: Potentials, threads: int | None, states: States | None = None, method: Decoding = None
-) -> list[Labelling]:
-    """Return the best labelling of each sequence of a batch by a method, with its score.
+) -> list[Labeling]:
+    """Return the best labeling of each sequence of a batch by a method, with its score.
 
     Of hidden states it is that of `flat_path`, and its score is the log of the sum over all paths of states
     that have its labels.
     """
     if states is None:
-        found: list[Labelling] = inference.decode(potentials, method or "viterbi", threads=threads)
+        found: list[Labeling] = inference.decode(potentials, method or "viterbi", threads=threads)
         return found
     path = flat_path(potentials, method, threads, states)
     within = potentials.clamped(states.group == states.ids(path)[:, None])
     score = np.atleast_1d(inference.log_partition(within, threads=threads)).tolist()
     ends = pairwise(path.seq_ptr.tolist())
-    return [Labelling(path.label[a:b], value) for (a, b), value in zip(ends, score, strict=True)]
+    return [Labeling(path.label[a:b], value) for (a, b), value in zip(ends, score, strict=True)]

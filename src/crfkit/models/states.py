@@ -112,8 +112,8 @@ class States(Spelling):
         Examples
         --------
         >>> from crfkit.features import ItemExtractor
-        >>> from crfkit.data.labelling import labelled
-        >>> data = labelled(ItemExtractor()([[["x"], ["y"], ["z"]]]), [["B", "A", None]], Alphabet())
+        >>> from crfkit.data.labeling import labeled
+        >>> data = labeled(ItemExtractor()([[["x"], ["y"], ["z"]]]), [["B", "A", None]], Alphabet())
         >>> made = States(("A/0", "A/1", "B/0"), None).sets(data).batch
         >>> made.label.tolist(), made.allowed.tolist()[1:]
         ([2, -1, -1], [[True, True, False], [True, True, True]])

@@ -37,8 +37,8 @@ class Tagger:
     Threads may share a tagger, and taggers of one model share what is prepared of it. A sequence is what
     `crfkit.features.ItemExtractor` takes for one: an iterable of items, dicts or iterables of strings; where
     the model has a recipe, tokens or rows of their columns, as `Model.predict` takes them. Such models, and
-    those with real-valued columns, limits on segment lengths, constraints on whole labellings or steps that
-    are normalised each by itself go the way of `Model.predict`, which is slower.
+    those with real-valued columns, limits on segment lengths, constraints on whole labelings or steps that
+    are normalized each by itself go the way of `Model.predict`, which is slower.
 
     Examples
     --------

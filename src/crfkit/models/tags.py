@@ -23,7 +23,7 @@ from crfkit.arrays import Bools, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.data.segmentation import OUTSIDE, are_segments, are_tags, tagged
 from crfkit.once import once
 from crfkit.shown import counted
@@ -126,7 +126,7 @@ def as_segments(
     scheme : str, optional
         The scheme of the tags; default: told from them. ``Dataset.extractor`` remembers it.
     outside : {"unit", "long"}
-        Whether each position outside of segments, labelled O, is a segment of its own, or each stretch.
+        Whether each position outside of segments, labeled O, is a segment of its own, or each stretch.
     labels : sequence of str
         Labels of segments that come first; new ones go behind.
     closed : bool
@@ -195,7 +195,7 @@ def segmented(
     ----------
     data : Dataset
     y : list of lists
-        For each sequence its tags, or labels whose stretches are segments (see `crfkit.data.labelling`), or
+        For each sequence its tags, or labels whose stretches are segments (see `crfkit.data.labeling`), or
         segments (start, end, label): see `crfkit.data.segmentation`.
 
     Examples
@@ -213,12 +213,12 @@ def segmented(
         y = list(y)
     bare = replace(data, batch=replace(data.batch, begin=None))
     if not are_segments(y):
-        return as_segments(labelled(bare, y, Alphabet()), scheme, outside, labels=labels)
+        return as_segments(labeled(bare, y, Alphabet()), scheme, outside, labels=labels)
     lengths = np.diff(data.batch.seq_ptr).tolist()
     if len(y) != len(lengths):
         raise ValueError(f"X has {counted(len(lengths), 'sequence')}, y has {len(y)}")
     spelled = [tagged(one, T, f"y: sequence {n}") for n, (one, T) in enumerate(zip(y, lengths, strict=True))]
-    made = as_segments(labelled(bare, spelled, Alphabet()), "BIO", outside, labels=labels, closed=True)
+    made = as_segments(labeled(bare, spelled, Alphabet()), "BIO", outside, labels=labels, closed=True)
     return replace(made, extractor=replace(made.extractor or ExtractorSpec(), scheme=None))
 
 
@@ -266,7 +266,7 @@ def _surely(data: Dataset, names: tuple[str, ...]) -> Bools:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Tags of labelled segments.
+    """Tags of labeled segments.
 
     Examples
     --------

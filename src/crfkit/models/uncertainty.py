@@ -1,16 +1,16 @@
 """Which sequences to label next: how unsure a model is of each, after Settles & Craven (2008).
 
 =================  =====================================================================================
-least-confidence   1 - p(y* | x), y* the best labelling
+least-confidence   1 - p(y* | x), y* the best labeling
 margin             1 - (p(y* | x) - p(y' | x)), y' the second best
-entropy            entropy of p(y | x), the sum over all labellings, exact
-nbest-entropy      entropy over the k best labellings, their probabilities scaled to add up to 1
+entropy            entropy of p(y | x), the sum over all labelings, exact
+nbest-entropy      entropy over the k best labelings, their probabilities scaled to add up to 1
 token-entropy      mean over positions of the entropy of the label
 density            entropy * (mean similarity to all sequences), so that what is unlike all others
                    does not come first; similarity is the cosine of counts of attributes
 =================  =====================================================================================
 
-Probabilities of whole labellings fall with the length, so all but token-entropy favour long sequences.
+Probabilities of whole labelings fall with the length, so all but token-entropy favor long sequences.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def uncertainty(
     if k < 2:
         raise ValueError(f"k is {k}, expected 2 or more")
     if method not in ("least-confidence", "token-entropy"):
-        model.check_labellings(f"uncertainty by {method}")
+        model.check_labelings(f"uncertainty by {method}")
     batch = model.batch_of(X, threads=threads)
     found = [np.zeros(0)]
     before = 0
@@ -76,7 +76,7 @@ def _of_part(model: Model, potentials: Any, method: str, k: int, threads: int | 
     p = np.exp(np.minimum(scores - total[:, None], 0.0))  # above 0: by rounding, of scores beyond 1e16
     if method == "margin":
         return np.asarray(1.0 - (p[:, 0] - p[:, 1]))
-    tiny = np.flatnonzero(p[:, 0] == 0.0)  # the shares of the k labellings follow from their differences
+    tiny = np.flatnonzero(p[:, 0] == 0.0)  # the shares of the k labelings follow from their differences
     p[tiny] = np.exp(scores[tiny] - scores[tiny, :1])
     return _entropy(p / p.sum(axis=1, keepdims=True))
 

@@ -5,7 +5,7 @@ A new objective is a file with a subclass of `crfkit.linear.objective.Objective`
 
 from crfkit.linear.objective import Objective
 from crfkit.objectives.divergence import ContrastiveDivergence
-from crfkit.objectives.entropy import EntropyRegularised
+from crfkit.objectives.entropy import EntropyRegularized
 from crfkit.objectives.exponential import Exponential
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.local import Local
@@ -13,7 +13,7 @@ from crfkit.objectives.margin import MaxMargin
 from crfkit.objectives.marginal import MarginalLikelihood
 from crfkit.objectives.perceptron import Perceptron
 from crfkit.objectives.piecewise import Piecewise, PiecewisePseudoLikelihood
-from crfkit.objectives.posterior import PosteriorRegularised
+from crfkit.objectives.posterior import PosteriorRegularized
 from crfkit.objectives.pseudo import PseudoLikelihood
 from crfkit.objectives.sample_rank import SampleRank
 from crfkit.objectives.softmax_margin import SoftmaxMargin
@@ -22,7 +22,7 @@ __all__ = [
     "OBJECTIVES",
     "ON_GRAPHS",
     "ContrastiveDivergence",
-    "EntropyRegularised",
+    "EntropyRegularized",
     "Exponential",
     "Likelihood",
     "Local",
@@ -32,7 +32,7 @@ __all__ = [
     "Perceptron",
     "Piecewise",
     "PiecewisePseudoLikelihood",
-    "PosteriorRegularised",
+    "PosteriorRegularized",
     "PseudoLikelihood",
     "SampleRank",
     "SoftmaxMargin",
@@ -52,8 +52,8 @@ OBJECTIVES: dict[str, type[Objective]] = {
         PiecewisePseudoLikelihood,
         MarginalLikelihood,
         Exponential,
-        EntropyRegularised,
-        PosteriorRegularised,
+        EntropyRegularized,
+        PosteriorRegularized,
     )
 }
 

@@ -1,13 +1,13 @@
 """Contrastive divergence: the gradient of the likelihood, its expectation replaced by draws.
 
-    gradient by scores = counts of labellings drawn from the model - counts of the gold
+    gradient by scores = counts of labelings drawn from the model - counts of the gold
 
 Drawn by k Gibbs sweeps that start from the gold: contrastive divergence, CD-k (Hinton 2002), biased for small
 k; or that go on from the draws of the visit before: persistent (Tieleman 2008), unbiased where weights move
 slowly. Hidden labels are drawn as well, given the known ones, by chains that persist.
 
 There is no value. What is reported in its place is the score of the draws minus that of the gold, whose mean
-is 0 where the model draws labellings as good as the gold.
+is 0 where the model draws labelings as good as the gold.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["ContrastiveDivergence"]
 
 @dataclass(frozen=True)
 class ContrastiveDivergence(Drawn):
-    """Contrastive divergence on graphs, for stochastic optimisers.
+    """Contrastive divergence on graphs, for stochastic optimizers.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
     k : int
         Gibbs sweeps of each visit.
     persistent : bool
@@ -55,7 +55,7 @@ class ContrastiveDivergence(Drawn):
     ...     scopes={"step": scopes.chain([0, 3, 5])},
     ...     features={"word": np.eye(3)[[0, 1, 2, 0, 1]]},
     ... )
-    >>> crf = GraphCRF(graph, objective=ContrastiveDivergence(l2=0.1), optimiser="adagrad").fit(data)
+    >>> crf = GraphCRF(graph, objective=ContrastiveDivergence(l2=0.1), optimizer="adagrad").fit(data)
     >>> crf.predict(data)["token"].tolist()
     [0, 1, 1, 0, 1]
     """
@@ -73,8 +73,8 @@ class ContrastiveDivergence(Drawn):
         check_number("chains", self.chains, 1, whole=True)
 
     @property
-    def labellings(self) -> int:
-        """How many labellings `draw` leaves for the next visit: chains of the gold and of the model."""
+    def labelings(self) -> int:
+        """How many labelings `draw` leaves for the next visit: chains of the gold and of the model."""
         return 2 * self.chains
 
     def draw(
@@ -105,7 +105,7 @@ class ContrastiveDivergence(Drawn):
             each = sign / len(side) * weight
             for label in side:
                 potentials.add_counts(GraphGold(label), each, by_score)
-            value += float((potentials.labelling_score(side) @ each).sum())
+            value += float((potentials.labeling_score(side) @ each).sum())
         return value, by_score, np.concatenate([positive, negative])
 
     def _swept(self, potentials: Any, start: Ids, key: int, threads: int | None) -> Ids:

@@ -1,4 +1,4 @@
-"""What objectives share whose gradients are drawn by Markov chains: Gibbs sweeps from given labellings."""
+"""What objectives share whose gradients are drawn by Markov chains: Gibbs sweeps from given labelings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids
-from crfkit.inference.methods.blocks import FOUND, blocks_of, first_labellings
+from crfkit.inference.methods.blocks import FOUND, blocks_of, first_labelings
 from crfkit.linear.objective import Asks
 from crfkit.native import kernels, threads_or_all
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.structures.evidence import without_observed
 from crfkit.structures.gold import GoldKind
 from crfkit.structures.graph_gold import GraphGold
@@ -22,17 +22,17 @@ from crfkit.structures.structure import Trainable
 
 __all__ = ["Drawn", "completed", "key_of", "swept"]
 
-_BUDGET = 2**24  # cells that are looked at to find an allowed labelling
+_BUDGET = 2**24  # cells that are looked at to find an allowed labeling
 
 
 @dataclass(frozen=True)
-class Drawn(Penalised):
-    """An objective for graphs whose gradient is drawn; its value is an estimate that nothing minimises."""
+class Drawn(Penalized):
+    """An objective for graphs whose gradient is drawn; its value is an estimate that nothing minimizes."""
 
     golds: ClassVar[frozenset[GoldKind]] = frozenset({"path", "set"})
     convex: ClassVar[bool] = False
     smooth: ClassVar[bool] = False
-    minimises: ClassVar[bool] = False
+    minimizes: ClassVar[bool] = False
     drawn: ClassVar[bool] = True
     asks: ClassVar[Asks] = "nothing"
 
@@ -58,7 +58,7 @@ def key_of(seed: Sequence[int], what: int) -> int:
 def swept(
     potentials: GraphPotentials, start: Ids, sweeps: int, seed: int, *, block: bool, threads: int | None
 ) -> Ids:
-    """Return labellings [chains, V] after so many Gibbs sweeps from `start`; observed labels stay."""
+    """Return labelings [chains, V] after so many Gibbs sweeps from `start`; observed labels stay."""
     rest = without_observed(potentials)
     free = start if potentials.observed is None else start[:, potentials.observed < 0]
     if not free.size:
@@ -79,12 +79,12 @@ def swept(
 
 
 def completed(potentials: GraphPotentials, gold: GraphGold, chains: int, seed: int) -> Ids:
-    """Return labellings [chains, V] that agree with the gold; what it hides has an allowed label."""
+    """Return labelings [chains, V] that agree with the gold; what it hides has an allowed label."""
     if gold.kind == "path":
         return np.repeat(gold.label[None], chains, axis=0)
     rest = without_observed(replace(potentials, observed=gold.label))
-    label, end = first_labellings(rest.potentials, chains, seed, _BUDGET)
+    label, end = first_labelings(rest.potentials, chains, seed, _BUDGET)
     if (end != FOUND).any():
         lost = int(np.flatnonzero(end != FOUND)[0])
-        raise ValueError(f"no allowed labelling of graph {lost} agrees with its known labels")
+        raise ValueError(f"no allowed labeling of graph {lost} agrees with its known labels")
     return rest.label(label)

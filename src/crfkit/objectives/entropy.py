@@ -1,18 +1,18 @@
-"""Entropy regularisation: labels that are not known should at least be certain.
+"""Entropy regularization: labels that are not known should at least be certain.
 
     loss(w) = likelihood of what is known + gamma * sum_n weight_n * H(y | x_n, what is known of y)
 
 Grandvalet & Bengio (2005); Jiao et al. (2006) for chains; Mann & McCallum (2007). Sequences without any label
-add their entropy, those with partial labels the entropy of what these leave open, labelled ones nothing. The
-gradient by the score of a part is minus its covariance with the score of the whole labelling,
+add their entropy, those with partial labels the entropy of what these leave open, labeled ones nothing. The
+gradient by the score of a part is minus its covariance with the score of the whole labeling,
 
     d H / d score_j = E[score] E[part_j] - E[score * part_j],
 
-from sums over labellings with one mark, whose weight is a score made positive by a constant, which changes no
+from sums over labelings with one mark, whose weight is a score made positive by a constant, which changes no
 covariance (`crfkit.objectives.marked`). The loss is not convex, and one label everywhere is certain too:
 begin at the likelihood's model (``init=``), and choose gamma on a dev set. On generated sequences of eight
-labels with 15 labelled and 200 unlabelled ones, gamma = 0.05 raised the accuracy from 0.89 to 0.95; with 6
-labelled ones of less noise, 0.005 raised it from 0.86 to 0.97 and 0.05 lowered it to 0.63.
+labels with 15 labeled and 200 unlabeled ones, gamma = 0.05 raised the accuracy from 0.89 to 0.95; with 6
+labeled ones of less noise, 0.005 raised it from 0.86 to 0.97 and 0.05 lowered it to 0.63.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from crfkit.arrays import Floats, Pointers, dot, ranges
 from crfkit.checks import check_number
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.marked import marked, merged
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import why_no_limits
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
 from crfkit.structures.structure import Trainable
 
-__all__ = ["EntropyRegularised", "entropy_gradient"]
+__all__ = ["EntropyRegularized", "entropy_gradient"]
 
 _LIKELIHOOD: Final = Likelihood()
 
 
 @dataclass(frozen=True)
-class EntropyRegularised(Penalised):
+class EntropyRegularized(Penalized):
     """Likelihood of the labels that are known, plus gamma times the entropy of those that are not.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
     gamma : float
         How much a nat of entropy costs; too much, and the model gives one label to everything.
 
@@ -56,7 +56,7 @@ class EntropyRegularised(Penalised):
     >>> from crfkit.linear.layout import Layout
     >>> from crfkit.structures import Chain
     >>> batch = Batch(seq_ptr=[0, 1, 3], attr_ptr=[0, 1, 2, 3], attr=[0, 1, 0], label=[0, -1, -1])
-    >>> problem = EntropyRegularised(gamma=0.5).bind(Layout.all_pairs(batch, Chain(2)), Chain(2), batch)
+    >>> problem = EntropyRegularized(gamma=0.5).bind(Layout.all_pairs(batch, Chain(2)), Chain(2), batch)
     >>> round(problem.value_and_grad(np.zeros(8), np.empty(8)), 4)  # log 2, and half of log 4
     1.3863
     """
@@ -74,7 +74,7 @@ class EntropyRegularised(Penalised):
         check_number("gamma", self.gamma)
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
-        """Return why it cannot be used: it is for chains whose rules look at neighbours only."""
+        """Return why it cannot be used: it is for chains whose rules look at neighbors only."""
         return why_no_limits(self.name, structure) or super().covers(structure, kinds)
 
     def loss(

@@ -1,17 +1,17 @@
-"""The exponential loss of boosting, of whole labellings.
+"""The exponential loss of boosting, of whole labelings.
 
     E(w) = sum_n weight_n * sum over y of exp(score(x_n, y) - score of the gold) = sum_n weight_n / p(gold)
 
 Lafferty, McCallum & Pereira (2001) section 6; Altun, Hofmann & Johnson (2003). The sum here has the gold
 itself too, which adds a constant. E grows as L^T and leaves the range of numbers with a few hundred
-positions, so that what is minimised is its logarithm, in the scale of the likelihood:
+positions, so that what is minimized is its logarithm, in the scale of the likelihood:
 
     loss(w) = W log(E(w) / W),   W = sum_n weight_n
     d loss / d scores = sum_n r_n (marginals - gold),   r_n = weight_n W / (p(gold) E(w))
 
 Without a penalty the minimum is the same. The loss is convex too, and at least that of the likelihood
-(Jensen). It is for all optimisers of smooth losses, L-BFGS by default, and for the parallel update that
-Lafferty et al. name (Collins, Schapire & Singer 2000): `crfkit.optimise.parallel`. Hard sequences have nearly
+(Jensen). It is for all optimizers of smooth losses, L-BFGS by default, and for the parallel update that
+Lafferty et al. name (Collins, Schapire & Singer 2000): `crfkit.optimize.parallel`. Hard sequences have nearly
 all the weight: one wrong label in the data can outweigh all others.
 """
 
@@ -25,20 +25,20 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Floats
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.structures.gold import Gold
 
 __all__ = ["Exponential"]
 
 
 @dataclass(frozen=True)
-class Exponential(Penalised):
+class Exponential(Penalized):
     """The logarithm of the mean of 1 / p(gold), times the number of sequences.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Penalised conditional log-likelihood: the loss of a CRF, its gradient, and the options of both.
+"""Penalized conditional log-likelihood: the loss of a CRF, its gradient, and the options of both.
 
     loss(w) = sum_n weight_n * [log Z(x_n) - score of the gold of x_n]       Sutton & McCallum (2006) eq. 1.20
     d loss / d scores = marginals - gold                                     eq. 1.22
@@ -15,20 +15,20 @@ from typing import Any, ClassVar
 from crfkit import inference
 from crfkit.arrays import Floats, dot
 from crfkit.linear.objective import Family
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.structures.gold import GoldKind
 
 __all__ = ["Likelihood"]
 
 
 @dataclass(frozen=True)
-class Likelihood(Penalised):
-    """Penalised conditional log-likelihood.
+class Likelihood(Penalized):
+    """Penalized conditional log-likelihood.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------

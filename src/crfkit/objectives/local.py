@@ -17,7 +17,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import softmax_loss
 from crfkit.structures.chain import is_chain
 from crfkit.structures.gold import Gold, Path
@@ -28,13 +28,13 @@ __all__ = ["Local"]
 
 
 @dataclass(frozen=True)
-class Local(Penalised):
+class Local(Penalized):
     """Each step's own log-likelihood, given the gold label before it.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------
@@ -51,9 +51,9 @@ class Local(Penalised):
         return super().covers(structure, kinds)
 
     def potentials(self, structure: Structure, scores: Scores, batch: Batch) -> Any:
-        """Return potentials whose steps are not normalised: the loss does that for the gold's own only."""
+        """Return potentials whose steps are not normalized: the loss does that for the gold's own only."""
         if isinstance(structure, LocalChain):
-            return structure.unnormalised(scores, batch)
+            return structure.unnormalized(scores, batch)
         return super().potentials(structure, scores, batch)
 
     def loss(
@@ -61,7 +61,7 @@ class Local(Penalised):
     ) -> tuple[float, Mapping[str, Floats]]:
         """Return the sum of the steps' losses, and each step's distribution minus the gold."""
         assert isinstance(gold, Path)
-        raw = potentials.raw  # before steps were normalised
+        raw = potentials.raw  # before steps were normalized
         seq_ptr, label, P = gold.seq_ptr, gold.label, len(gold.label)
         each = np.repeat(weight, np.diff(seq_ptr))  # [P]
         first = seq_ptr[:-1][np.diff(seq_ptr) > 0]

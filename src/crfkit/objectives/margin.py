@@ -4,7 +4,7 @@
     a subgradient by scores: the labels of that maximum - the gold ones
 
 Taskar, Guestrin & Koller (2003); Tsochantaridis et al. (2005), margin rescaling. The loss bounds the number
-of wrong labels from above. It is convex with kinks: `crfkit.optimise.BCFW` and `OneSlack` find its optimum
+of wrong labels from above. It is convex with kinks: `crfkit.optimize.BCFW` and `OneSlack` find its optimum
 and know how far it is; L-BFGS usually gets close and then finds no better point.
 """
 
@@ -17,19 +17,19 @@ from typing import Any, ClassVar, Literal
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Asks, Family
 from crfkit.objectives.hinge import best_above_gold
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 
 __all__ = ["MaxMargin"]
 
 
 @dataclass(frozen=True)
-class MaxMargin(Penalised):
+class MaxMargin(Penalized):
     """The Hamming-augmented hinge loss of structured support vector machines.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`; 1 / l2 is the C of support vector machines.
+        As in `crfkit.objectives.penalized.Penalized`; 1 / l2 is the C of support vector machines.
     cost : "hamming"
         What wrong labels cost: 1 each, or what ``Graph.batch(cost=...)`` says of variables.
 

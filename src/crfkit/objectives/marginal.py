@@ -3,10 +3,10 @@
     loss(w) = - sum_n weight_n * sum_t log p(y_t | x_n)                                  Gupta (2005) eq. 34
     d loss / d scores = sum_t [E(parts) - E(parts | y_t)]                                               eq. 36
 
-Kakade et al. (2002). It counts wrong labels rather than wrong labellings, and is not convex.
+Kakade et al. (2002). It counts wrong labels rather than wrong labelings, and is not convex.
 
 The expectations given y_t are not taken one t after the other (Gupta's gamma, eq. 37 and 38, costs O(T^2)):
-a second sweep sums over labellings with one *marked* position t, whose label is the gold one and whose
+a second sweep sums over labelings with one *marked* position t, whose label is the gold one and whose
 score is higher by -log p(y_t | x). All T marks then weigh the same, and the marginals of that sum are the
 mean over t of the expectations. `crfkit.objectives.marked` makes that sum; it costs 3^(k + 1) times the first
 one for chains of order k, at any length.
@@ -23,7 +23,7 @@ import numpy as np
 from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.objectives.marked import marked, merged
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import why_no_limits
 from crfkit.structures.gold import Gold, Path
 from crfkit.structures.potentials import weighted_sum
@@ -33,13 +33,13 @@ __all__ = ["MarginalLikelihood"]
 
 
 @dataclass(frozen=True)
-class MarginalLikelihood(Penalised):
+class MarginalLikelihood(Penalized):
     """The likelihood of each label on its own, for chains of any order.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class MarginalLikelihood(Penalised):
     copies: ClassVar[int] = 9
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
-        """Return why it cannot be used: it is for chains whose rules look at neighbours only."""
+        """Return why it cannot be used: it is for chains whose rules look at neighbors only."""
         return why_no_limits(self.name, structure) or super().covers(structure, kinds)
 
     def loss(

@@ -1,7 +1,7 @@
-"""Sums over labellings with one mark, at a position or on a step: second moments by one more sweep.
+"""Sums over labelings with one mark, at a position or on a step: second moments by one more sweep.
 
 A mark has a weight that depends on the labels where it stands: b_t(y_t) at position t, b(y_{t-h} .. y_t) on a
-step. The sum over labellings and marks of weight times exp(score) is that of a chain whose labels are those
+step. The sum over labelings and marks of weight times exp(score) is that of a chain whose labels are those
 of the first one three times: before the mark, at it (a position), and after it. Its log Z is higher than the
 first one's by log E[sum_t b_t], and its marginals of a part are E[sum_t b_t * part] / E[sum_t b_t]. It costs
 3^(k + 1) times the first sweep for chains of order k, at any length.
@@ -26,7 +26,7 @@ _STEPS = ((_BEFORE, _BEFORE), (_BEFORE, _AT), (_AT, _AFTER), (_AFTER, _AFTER))
 def marked(
     potentials: ChainPotentials, node: Floats, steps: tuple[int, Floats] | None = None
 ) -> ChainPotentials:
-    """Return scores of labellings with one mark.
+    """Return scores of labelings with one mark.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def marked(
 
 
 def merged(threefold: Floats, tables: tuple[tuple[int, ...], ...], like: Floats) -> Floats:
-    """Return gradients by scores of marked labellings, [..., cells], as those by the scores of the chain."""
+    """Return gradients by scores of marked labelings, [..., cells], as those by the scores of the chain."""
     begin, found = 0, []
     for table in tables:
         end, flags = begin + prod(table), [size for labels in table for size in (3, labels // 3)]

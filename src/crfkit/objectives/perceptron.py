@@ -3,9 +3,9 @@
     loss(w) = sum_n weight_n * [max over y of score(x_n, y) - score of the gold of x_n]
     a subgradient by scores: the best labels - the gold ones                        Collins (2002)
 
-It is 0 where no label is wrong, and at w = 0 as well: minimising it over all data does not train a model.
-The perceptron learns from its steps, one wrong labelling after the other:
-`crfkit.optimise.sequential.perceptron`.
+It is 0 where no label is wrong, and at w = 0 as well: minimizing it over all data does not train a model.
+The perceptron learns from its steps, one wrong labeling after the other:
+`crfkit.optimize.sequential.perceptron`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Perceptron"]
 
 @dataclass(frozen=True)
 class Perceptron(Objective):
-    """The perceptron loss, for optimisers that learn from wrong labellings; how they do is their option.
+    """The perceptron loss, for optimizers that learn from wrong labelings; how they do is their option.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Perceptron(Objective):
     family: ClassVar[Family] = Family.MISTAKES
     asks: ClassVar[Asks] = "best"
     smooth: ClassVar[bool] = False
-    minimises: ClassVar[bool] = False
+    minimizes: ClassVar[bool] = False
 
     def loss(
         self, potentials: Any, gold: Any, weight: Floats, *, threads: int | None = None

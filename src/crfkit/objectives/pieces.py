@@ -10,7 +10,7 @@ import numpy as np
 
 from crfkit.arrays import Floats, Ids, dot
 from crfkit.linear.objective import Asks
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.structures.chain import is_chain
 from crfkit.structures.graph import Graph
 from crfkit.structures.pieces import Terms
@@ -20,8 +20,8 @@ __all__ = ["SumOfPieces", "softmax_loss", "why_no_chain", "why_no_limits"]
 
 
 @dataclass(frozen=True)
-class SumOfPieces(Penalised):
-    """A loss of chains of any order and of graphs that needs neither sums nor maxima over labellings."""
+class SumOfPieces(Penalized):
+    """A loss of chains of any order and of graphs that needs neither sums nor maxima over labelings."""
 
     asks: ClassVar[Asks] = "nothing"
     terms: ClassVar[Terms]

@@ -1,4 +1,4 @@
-"""Piecewise training: every factor is normalised on its own, over all of its labels or one after the other.
+"""Piecewise training: every factor is normalized on its own, over all of its labels or one after the other.
 
     piecewise                    loss(w) = - sum_n weight_n * sum_a log p_a(y_a)
     piecewise pseudo-likelihood  loss(w) = - sum_n weight_n * sum_a sum_t log p_a(y_t | other labels of y_a)
@@ -33,7 +33,7 @@ class Piecewise(SumOfPieces):
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class PiecewisePseudoLikelihood(SumOfPieces):
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Posterior regularisation: labels that are not known keep bounds on how often each label is expected.
+"""Posterior regularization: labels that are not known keep bounds on how often each label is expected.
 
     loss(w) = likelihood of what is known + gamma * min over q in Q of KL(q || p(y | x, what is known of y))
     Q: at_least[y] <= E_q[number of y] <= at_most[y], in each sequence, or as shares of all positions
@@ -26,14 +26,14 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.objectives.entropy import add_rows, sequences_open
 from crfkit.objectives.likelihood import Likelihood
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import why_no_chain
 from crfkit.structures.chain import is_chain
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
 from crfkit.structures.structure import Trainable
 
-__all__ = ["PosteriorRegularised"]
+__all__ = ["PosteriorRegularized"]
 
 _LIKELIHOOD: Final = Likelihood()
 _CYCLES = 200  # over the multipliers
@@ -41,13 +41,13 @@ _STEPS = 100  # of one of them
 
 
 @dataclass(frozen=True)
-class PosteriorRegularised(Penalised):
+class PosteriorRegularized(Penalized):
     """Likelihood of the labels that are known, plus gamma times how far the others are from keeping bounds.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
     at_most, at_least : dict of label to number
         Bounds on the expected number of each label.
     per : {"sequence", "position"}
@@ -64,7 +64,7 @@ class PosteriorRegularised(Penalised):
     >>> from crfkit.linear.layout import Layout
     >>> from crfkit.structures import Chain
     >>> batch = Batch(seq_ptr=[0, 1, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, -1])
-    >>> bounded = PosteriorRegularised(at_most={"N": 0.25})
+    >>> bounded = PosteriorRegularized(at_most={"N": 0.25})
     >>> chain = Chain(["D", "N"])
     >>> problem = bounded.bind(Layout.all_pairs(batch, chain), chain, batch)
     >>> value = problem.value_and_grad(np.zeros(8), np.empty(8))

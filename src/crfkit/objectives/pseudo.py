@@ -1,4 +1,4 @@
-"""Pseudo-likelihood: each label given its gold neighbours.
+"""Pseudo-likelihood: each label given its gold neighbors.
 
     loss(w) = - sum_n weight_n * sum_t log p(y_t | all other labels of the gold, x_n)
     d loss / d scores = distributions of one label, at the gold values of the others - gold
@@ -32,7 +32,7 @@ class PseudoLikelihood(SumOfPieces):
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------
@@ -52,6 +52,6 @@ class PseudoLikelihood(SumOfPieces):
     separate: ClassVar[bool] = True
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
-        """Return why it cannot be used: rules of chains may look at neighbours only."""
+        """Return why it cannot be used: rules of chains may look at neighbors only."""
         against = why_no_limits(self.name, structure) if is_chain(structure) else ""
         return against or super().covers(structure, kinds)

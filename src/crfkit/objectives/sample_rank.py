@@ -1,12 +1,12 @@
-"""SampleRank: pairs of labellings that differ in one label are ranked as a metric ranks them.
+"""SampleRank: pairs of labelings that differ in one label are ranked as a metric ranks them.
 
     loss of a pair = max(0, margin - [score(better) - score(worse)]),   better: more labels as in the gold
 
 Wick, Rohanimanesh, Culotta & McCallum (2009), Wick et al. (2011, "atomic gradients"): a Markov chain walks
-through labellings, and each proposal to change a label makes a pair of neighbours. Only the factors around
-the changed variable differ, so that nothing is summed or maximised. Here a visit of some graphs makes one
+through labelings, and each proposal to change a label makes a pair of neighbors. Only the factors around
+the changed variable differ, so that nothing is summed or maximized. Here a visit of some graphs makes one
 Gibbs sweep by the model, then proposes random labels for every variable, and the gradients of all pairs that
-are ranked wrongly, or by less than the margin, are one step of a stochastic optimiser.
+are ranked wrongly, or by less than the margin, are one step of a stochastic optimizer.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["SampleRank"]
 
 @dataclass(frozen=True)
 class SampleRank(Drawn):
-    """Rank neighbouring labellings as the number of right labels does; for stochastic optimisers, on graphs.
+    """Rank neighboring labelings as the number of right labels does; for stochastic optimizers, on graphs.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
     margin : float
-        By how much the better labelling of a pair should score higher; 0: only mistakes count.
+        By how much the better labeling of a pair should score higher; 0: only mistakes count.
     proposals : int
         For each variable in a visit.
 
@@ -51,7 +51,7 @@ class SampleRank(Drawn):
     ...     scopes={"step": scopes.chain([0, 3, 5])},
     ...     features={"word": np.eye(3)[[0, 1, 2, 0, 1]]},
     ... )
-    >>> crf = GraphCRF(graph, objective=SampleRank(l2=0.1), optimiser="adagrad").fit(data)
+    >>> crf = GraphCRF(graph, objective=SampleRank(l2=0.1), optimizer="adagrad").fit(data)
     >>> crf.predict(data)["token"].tolist()
     [0, 1, 1, 0, 1]
     """
@@ -86,7 +86,7 @@ class SampleRank(Drawn):
         for _ in range(self.proposals):
             other = (now + 1 + rng.integers(0, np.maximum(batch.width - 1, 1))) % batch.width  # [V]
             cells = _cells(potentials, now, other)
-            apart = np.zeros(batch.variables)  # [V] score of the proposal minus that of the labelling now
+            apart = np.zeros(batch.variables)  # [V] score of the proposal minus that of the labeling now
             for name, scope, first, second, scale in cells:
                 scores = potentials.tables[name].scores.ravel()
                 with np.errstate(invalid="ignore"):  # -inf - -inf

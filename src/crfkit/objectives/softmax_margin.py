@@ -15,19 +15,19 @@ from typing import Any, ClassVar
 
 from crfkit import inference
 from crfkit.arrays import Floats, dot
-from crfkit.objectives.penalised import Penalised
+from crfkit.objectives.penalized import Penalized
 
 __all__ = ["SoftmaxMargin"]
 
 
 @dataclass(frozen=True)
-class SoftmaxMargin(Penalised):
+class SoftmaxMargin(Penalized):
     """The likelihood with a margin of the number of wrong labels.
 
     Parameters
     ----------
     l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalised.Penalised`.
+        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Gupta (2005) section 6: associative Markov networks, trained and decoded by cuts.
 
-Pixels of images attract their neighbours, the more so the more alike they are; weights of pairs stay at 0 or
+Pixels of images attract their neighbors, the more so the more alike they are; weights of pairs stay at 0 or
 more while they are learned (Taskar, Chatalbashev & Koller 2004). With two labels a minimum cut gives the best
-labelling. With more, expansion moves come within a factor of 1/2 for pairs; how near they come is measured
+labeling. With more, expansion moves come within a factor of 1/2 for pairs; how near they come is measured
 against the upper bound of TRW-S.
 """
 
@@ -44,16 +44,16 @@ GAP, CYCLES, FACTOR, PROVED, SECONDS = (
     "seconds of decoding",
 )
 DETAILS = (GAP, CYCLES, FACTOR, PROVED, SECONDS)
-L2, LEVELS, PLACES = 1.0, 4, 8  # penalty; levels of a colour, cells of the image along a side
+L2, LEVELS, PLACES = 1.0, 4, 8  # penalty; levels of a color, cells of the image along a side
 
 Key = tuple[str, str, str]  # task, learner or "decoding", measure
 
 
 @dataclass(frozen=True)
 class Image:
-    """Colours [h, w, 3] from 0 to 1, and labels [h, w]; -1: nobody says."""
+    """Colors [h, w, 3] from 0 to 1, and labels [h, w]; -1: nobody says."""
 
-    colour: Floats
+    color: Floats
     label: Ids
 
 
@@ -106,13 +106,13 @@ def _streets(path: Path) -> list[Image]:
         parts = [(data[f"{part}_rgb"] / 255.0, data[f"{part}_labels"]) for part in ("train", "val")]
     return [
         Image(rgb, np.where(label == 11, -1, label.astype(np.int32)).astype(np.int32))
-        for colours, labels in parts
-        for rgb, label in zip(colours, labels, strict=True)
+        for colors, labels in parts
+        for rgb, label in zip(colors, labels, strict=True)
     ]
 
 
 def _generated(labels: int) -> Task:
-    """Return images of rectangles whose colours are hidden by noise."""
+    """Return images of rectangles whose colors are hidden by noise."""
     rng = np.random.default_rng(labels)
     images = []
     for _ in range(16):
@@ -129,14 +129,14 @@ def _generated(labels: int) -> Task:
 def graphs(images: Sequence[Image], labels: int, *, alone: bool = False) -> GraphBatch:
     """Return images as grids; pixels without a label are left out.
 
-    A pixel knows its colour, in levels, and where it is; a pair knows that it is one, and how alike it is.
+    A pixel knows its color, in levels, and where it is; a pair knows that it is one, and how alike it is.
     """
     near = {} if alone else {"near": Clique("pixel", "pixel", cells="same", attractive=True)}
     graph = Graph({"pixel": labels}, look=["pixel"], **near)
     shapes = [one.label.shape for one in images]
     label = np.concatenate([one.label.ravel() for one in images])
-    colour = np.concatenate([one.colour.reshape(-1, 3) for one in images])
-    level = np.minimum((colour * LEVELS).astype(np.int32), LEVELS - 1) @ np.array([LEVELS**2, LEVELS, 1])
+    color = np.concatenate([one.color.reshape(-1, 3) for one in images])
+    level = np.minimum((color * LEVELS).astype(np.int32), LEVELS - 1) @ np.array([LEVELS**2, LEVELS, 1])
     place = np.concatenate([_places(shape) for shape in shapes]) + LEVELS**3
     known = label >= 0
     number = np.cumsum(known) - 1
@@ -148,7 +148,7 @@ def graphs(images: Sequence[Image], labels: int, *, alone: bool = False) -> Grap
     if not alone:
         pairs = np.concatenate(scopes.grid(shapes))
         pairs = pairs[known[pairs].all(axis=1)]
-        apart = np.square(colour[pairs[:, 0]] - colour[pairs[:, 1]]).sum(axis=1)
+        apart = np.square(color[pairs[:, 0]] - color[pairs[:, 1]]).sum(axis=1)
         alike = np.exp(-apart / max(2.0 * float(apart.mean()), 1e-12))
         features["near"] = np.stack([np.ones(len(pairs)), alike], axis=1)
         given["near"] = number[pairs]
@@ -234,14 +234,14 @@ class Networks:
         ]
         return Page(
             [
-                "Section 6 of the report has no numbers. Pixels of images attract their neighbours: weights "
+                "Section 6 of the report has no numbers. Pixels of images attract their neighbors: weights "
                 "of pairs stay at 0 or more. The first table is the percentage of test pixels with the right "
                 "label; all networks are decoded by cuts.",
-                "The second table is about the best labellings of the max-margin network on the test images: "
+                "The second table is about the best labelings of the max-margin network on the test images: "
                 "how far the score is below the upper bound of TRW-S, in percent of that bound, where the "
                 "least score of each pixel and pair is taken as 0; the cycles of expansion moves; the share "
                 "of the bound that is reached, which the theory says is at least 1/2 for pairs; and the "
-                "images whose labelling the bound or the cut proves to be the best.",
+                "images whose labeling the bound or the cut proves to be the best.",
                 "\n".join(f"- {task.name}: {task.about}" for task in self.tasks),
             ],
             self._claims(known),
@@ -257,7 +257,7 @@ class Networks:
             "a minimum cut is exact for two labels",
             "expansion moves are close to the optimum for more, in a few sweeps",
             "expansion moves keep the factor 1/2 of pairs",
-            "attraction between neighbours gains over independent pixels",
+            "attraction between neighbors gains over independent pixels",
         )
         if any(key not in known for key in self._keys().values()):
             return [Claim(text, None, "numbers are missing") for text in texts]
@@ -291,7 +291,7 @@ class Networks:
 
 
 def _nearness(scores: GraphPotentials, found: Any, threads: int | None) -> dict[str, float]:
-    """Return how near labellings are to the upper bounds of TRW-S, over all graphs."""
+    """Return how near labelings are to the upper bounds of TRW-S, over all graphs."""
     bound = inference.decode(scores, TRWS(sweeps=200), threads=threads).how.upper  # [N]
     batch, least = scores.batch, np.zeros(scores.batch.graphs)
     for name, table in scores.tables.items():

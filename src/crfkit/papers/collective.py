@@ -1,6 +1,6 @@
 """Gupta (2005) section 7, after Taskar, Abbeel & Koller (2002): linked documents, classified together.
 
-Logistic regression on words against the same model with features of neighbours, and with cliques of links.
+Logistic regression on words against the same model with features of neighbors, and with cliques of links.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ ONE, FREE = "links, one weight, pseudo", "links, free, BP"
 
 @dataclass(frozen=True)
 class Task:
-    """Documents, and which of them are labelled."""
+    """Documents, and which of them are labeled."""
 
     data: Linked
-    share: int = 0  #: percentage of random documents that is labelled; 0: a published split
+    share: int = 0  #: percentage of random documents that is labeled; 0: a published split
     sites: bool = False  #: one site after the other is left out
 
     @property
@@ -40,7 +40,7 @@ class Task:
         """The name of the data and of the split."""
         if self.sites:
             return f"{self.data.name}, one site left out"
-        return f"{self.data.name}, " + (f"{self.share} % labelled" if self.share else "published split")
+        return f"{self.data.name}, " + (f"{self.share} % labeled" if self.share else "published split")
 
     @property
     def links(self) -> str:
@@ -49,7 +49,7 @@ class Task:
 
     @property
     def learners(self) -> list[str]:
-        """Names of learners; where no neighbour's label is known, it cannot be a feature."""
+        """Names of learners; where no neighbor's label is known, it cannot be a feature."""
         return [name for name, one in LEARNERS.items() if not (self.sites and one.near == "labels")]
 
     def run(self, name: str, seed: int, threads: int | None) -> tuple[NDArray[Any], NDArray[Any], float]:
@@ -150,11 +150,11 @@ class Collective:
             [
                 "Taskar, Abbeel & Koller (2002) found that models with cliques of links classify pages of "
                 "WebKB better than logistic regression on words. Here: cora and citeseer, papers that cite "
-                "each other, with a share of random papers labelled or with the split of Planetoid; webkb, "
+                "each other, with a share of random papers labeled or with the split of Planetoid; webkb, "
                 "pages of four universities, each of which is left out once. Weights are learned from the "
-                "labelled documents and the links between them; within a network the known labels are then "
+                "labeled documents and the links between them; within a network the known labels are then "
                 f"given. l2 is {L2:g} throughout and was not tuned.",
-                "Neighbours' words and labels are features of the document (aggregates); links are cliques "
+                "Neighbors' words and labels are features of the document (aggregates); links are cliques "
                 "of two documents: one weight where both have the same label, a weight for each label that "
                 "both have, or a free table of the labels of the document that links and of the "
                 "one that it links to. Shared links: two documents that a third links to. Weights are "
@@ -193,7 +193,7 @@ class Collective:
         for task in (task for task in self.tasks if task.share):
             lines = panels.setdefault(task.data.name, {})
             same = [one for one in self.tasks if one.share and one.data is task.data]
-            for learner in (WORDS, "neighbours' words", "neighbours' labels", ONE, FREE):
+            for learner in (WORDS, "neighbors' words", "neighbors' labels", ONE, FREE):
                 here = {t.share: known[key] for t in same if (key := (t.name, learner, ACCURACY)) in known}
                 each = here.values()
                 lines[learner] = Line(
@@ -202,8 +202,8 @@ class Collective:
                     [one.low for one in each],
                     [one.high for one in each],
                 )
-        title = "Accuracy by the share of documents that is labelled"
-        return [Figure("accuracy", title, "labelled, %", "accuracy, %", panels)]
+        title = "Accuracy by the share of documents that is labeled"
+        return [Figure("accuracy", title, "labeled, %", "accuracy, %", panels)]
 
 
 def _cell(result: Result | None, task: Task, what: str) -> str:

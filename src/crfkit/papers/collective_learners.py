@@ -1,4 +1,4 @@
-"""Learners of linked documents: words alone, aggregates of neighbours, and cliques of links."""
+"""Learners of linked documents: words alone, aggregates of neighbors, and cliques of links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crfkit.estimators import GraphCRF
 from crfkit.linear.objective import Objective
 from crfkit.methods import BeliefPropagation
 from crfkit.objectives import Likelihood, PseudoLikelihood
-from crfkit.optimise import LBFGS
+from crfkit.optimize import LBFGS
 from crfkit.papers.linked import Linked, Mask
 from crfkit.structures import Clique, Graph, GraphBatch
 
@@ -35,7 +35,7 @@ _LIKELIHOOD = Likelihood(l2=L2)
 class Learner:
     """Which cliques and features there are, and how weights are learned."""
 
-    near: str = ""  #: "words" or "labels": aggregates of neighbours as features
+    near: str = ""  #: "words" or "labels": aggregates of neighbors as features
     links: Literal["", "potts", "same", "free"] = ""  #: the cells of a clique for each link
     shared: bool = False  #: a clique for each two documents that a third links to
     objective: Objective = _LIKELIHOOD
@@ -44,8 +44,8 @@ class Learner:
 _PSEUDO = PseudoLikelihood(l2=L2)
 LEARNERS: dict[str, Learner] = {
     WORDS: Learner(),
-    "neighbours' words": Learner(near="words"),
-    "neighbours' labels": Learner(near="labels"),
+    "neighbors' words": Learner(near="words"),
+    "neighbors' labels": Learner(near="labels"),
     "links, one weight, BP": Learner(links="potts"),
     "links, one weight, pseudo": Learner(links="potts", objective=_PSEUDO),
     "links, same label, BP": Learner(links="same"),
@@ -61,14 +61,14 @@ def learn(
 ) -> tuple[NDArray[Any], float]:
     """Return the class of each document and the seconds of training.
 
-    Weights are learned from the labelled documents and the links between them. Within a network their labels
+    Weights are learned from the labeled documents and the links between them. Within a network their labels
     are given when the others are asked for; `apart` says that they are in other networks.
     """
     mark = np.where(known, data.label, -1).astype(np.int32)
     whole, part = _batch(data, learner, mark, None), _batch(data, learner, mark, known)
     options: dict[str, Any] = {"objective": learner.objective, "threads": threads}
     if learner.links and isinstance(learner.objective, Likelihood):
-        options |= {"method": BeliefPropagation(), "optimiser": _ROUGH}
+        options |= {"method": BeliefPropagation(), "optimizer": _ROUGH}
     begun = time.perf_counter()
     crf = GraphCRF(whole.graph, **options).fit(part)
     seconds = time.perf_counter() - begun

@@ -2,7 +2,7 @@
 
 One chain of each run is decoded in three ways: freely; with local constraints, which forbid steps (labels
 must spell segments); and with global ones besides. The global constraints are not written by hand: they are
-those of a fixed catalogue which nearly all training sequences keep. Integer programs of the paper's form
+those of a fixed catalog which nearly all training sequences keep. Integer programs of the paper's form
 answer some of the sequences again, to see that they agree, and what they take.
 """
 
@@ -62,7 +62,7 @@ Key = tuple[str, int, str, str]  # task, sequences, method, measure
 
 @dataclass(frozen=True)
 class Task:
-    """Labelled sequences; each run draws some to learn from, and tests on some of the others."""
+    """Labeled sequences; each run draws some to learn from, and tests on some of the others."""
 
     name: str
     about: str
@@ -132,7 +132,7 @@ def _generated() -> Task:
 
 
 def mined(gold: Sequence[Segments]) -> list[GlobalConstraint]:
-    """Return the constraints of the catalogue that nearly all sequences keep.
+    """Return the constraints of the catalog that nearly all sequences keep.
 
     A field occurs at most 1, 2 or 3 times, or at least once; every a comes before every b; where a occurs, b
     does.
@@ -262,7 +262,7 @@ class Constraints:
             [
                 "Section 4.3 of the report has no numbers; ours are percent. Constrained Viterbi forbids "
                 "steps that do not spell segments (BIO); global constraints are added to it. They are mined "
-                "from the gold of the training sequences: those of a catalogue that at least "
+                "from the gold of the training sequences: those of a catalog that at least "
                 f"{100 * SHARE:g} % of them keep.",
                 "The second table is of the sequences whose locally constrained labels break a global "
                 "constraint: answered by a dynamic program with a memory for what is broken, by a linear or "
@@ -279,7 +279,7 @@ class Constraints:
         )
 
     def _claims(self, known: Mapping[Key, Result], cases: Sequence[tuple[str, int]]) -> list[Claim]:
-        exact = "programs over the trellis give the best labelling"
+        exact = "programs over the trellis give the best labeling"
         gain = "global constraints gain over constrained Viterbi"
         needed = [(*case, method, SPANS) for case, method in product(cases, METHODS)]
         needed += [(*case, GLOBAL, AGREE) for case in cases]

@@ -15,7 +15,7 @@ def until(passes: float) -> Listener:
 
     Examples
     --------
-    >>> from crfkit.optimise import Step
+    >>> from crfkit.optimize import Step
     >>> nan = float("nan")
     >>> until(3)(Progress(1, Step(12.5, evaluations=3), nan, nan, 0, 0.1, nan))
     Traceback (most recent call last):

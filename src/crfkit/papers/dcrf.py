@@ -156,7 +156,7 @@ class DynamicCRF:
                 self.train[n] for n in (np.sort(order) if size < len(self.train) else range(len(self.train)))
             ]
             self.found[size, seed] = {
-                learner: self._compared(self.test, self._labelled(learner, rows, self.test))
+                learner: self._compared(self.test, self._labeled(learner, rows, self.test))
                 for learner in LEARNERS
             }
         return self.found[size, seed]
@@ -168,7 +168,7 @@ class DynamicCRF:
         scores: dict[str, dict[float, float]] = {}
         for l2 in PENALTIES:
             self.chosen.update(dict.fromkeys((JOINT, POS, WORDS, TAGS), l2))
-            found = {one: self._compared(dev, self._labelled(one, rows, dev)) for one in (JOINT, APART)}
+            found = {one: self._compared(dev, self._labeled(one, rows, dev)) for one in (JOINT, APART)}
             gold = self._compared(dev, self._phrases(rows, dev, [[p for _, p, _ in row] for row in dev]))
             for name, (one, measure) in {JOINT: (found[JOINT], BOTH), POS: (found[APART], POS)}.items():
                 scores.setdefault(name, {})[l2] = one.measure(measure)
@@ -178,7 +178,7 @@ class DynamicCRF:
 
     # ---- learners
 
-    def _labelled(
+    def _labeled(
         self, learner: str, rows: Sequence[Sentence], test: Sequence[Sentence]
     ) -> tuple[list[list[str]], list[list[str]]]:
         """Return tags and phrases of the test sentences."""

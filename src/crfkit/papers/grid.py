@@ -1,10 +1,10 @@
-"""Grids of pixels: each pixel alone, against neighbours learned by pieces, pseudo-likelihood and messages.
+"""Grids of pixels: each pixel alone, against neighbors learned by pieces, pseudo-likelihood and messages.
 
-A pixel sees its features; pairs of neighbours, to the right and below, have a free table for each third of
+A pixel sees its features; pairs of neighbors, to the right and below, have a free table for each third of
 the contrasts (`crfkit.papers.images`). The grid is a general CRF as in Sutton & McCallum (2006) section 1.4,
 trained as in 1.4.5: piecewise, by pseudo-likelihood (Besag 1977), and, from weights of independent pixels,
 by Bethe's approximation of the likelihood. Close to its optimum that one is not smooth: messages of strongly
-tied neighbours rest at one place or another, and line searches fail. So it is minimised by mini-batches, with
+tied neighbors rest at one place or another, and line searches fail. So it is minimized by mini-batches, with
 few sweeps. Labels are the likeliest ones of each pixel.
 """
 
@@ -44,7 +44,7 @@ LEARNERS = (ALONE, PIECES, PSEUDO, BETHE)
 PIXELS, CLASSES = "pixels", "classes"
 MEASURES = (PIXELS, CLASSES)
 _OBJECTIVES: dict[str, Callable[..., Objective]] = {
-    ALONE: PseudoLikelihood,  # the likelihood where there are no neighbours, and faster
+    ALONE: PseudoLikelihood,  # the likelihood where there are no neighbors, and faster
     PIECES: Piecewise,
     PSEUDO: PseudoLikelihood,
     BETHE: Likelihood,
@@ -89,7 +89,7 @@ class Grid:
         """Return an accuracy in percent, with counts of each image and labels of a few."""
         name, learner, measure = self._keys()[quantity.name]
         task = next(task for task in self.tasks if task.name == name)
-        found = _labelled(self._model(task, learner), task, task.test, learner, self.given.threads)
+        found = _labeled(self._model(task, learner), task, task.test, learner, self.given.threads)
         counts = _counts(task, task.test, found)  # [images, classes, 2]
         kept: dict[str, list[float]] = {"counts": counts.ravel().tolist()}
         if measure == PIXELS:
@@ -112,14 +112,14 @@ class Grid:
             batch, right = task.batch(learn, False), {}
             for l2 in self.penalties:
                 model = self._fitted(batch, ALONE, l2, None)
-                counts = _counts(task, dev, _labelled(model, task, dev, ALONE, self.given.threads))
+                counts = _counts(task, dev, _labeled(model, task, dev, ALONE, self.given.threads))
                 right[l2] = float(_pixels(counts.sum(axis=0)))
             self.chosen[task.name] = max(right, key=lambda l2: right[l2])
         return self.chosen[task.name]
 
     def _fitted(self, batch: GraphBatch, learner: str, l2: float, pixels: Floats | None) -> GraphModel:
         """Return a model; `pixels` are weights of the features of pixels to start from."""
-        objective, optimiser = _OBJECTIVES[learner](l2=l2), "adagrad" if learner == BETHE else "lbfgs"
+        objective, optimizer = _OBJECTIVES[learner](l2=l2), "adagrad" if learner == BETHE else "lbfgs"
         stop = Stop(max_iterations=PASSES if learner == BETHE else ITERATIONS)
 
         def start(_: object, layout: Layout) -> Floats:
@@ -129,7 +129,7 @@ class Grid:
             return w
 
         threads = self.given.threads
-        fit = GraphFit(batch, objective, Features(), optimiser, TRAINING, stop, init=start, threads=threads)
+        fit = GraphFit(batch, objective, Features(), optimizer, TRAINING, stop, init=start, threads=threads)
         return fit.run(None, None, None, [], 0.0)
 
     def page(self, found: Mapping[str, Result]) -> Page:
@@ -142,8 +142,8 @@ class Grid:
         pictures = [self._pictures(task, known) for task in self.tasks]
         return Page(
             [
-                "Accuracy in percent: of all labelled pixels, and the mean over classes. Features of pixels: "
-                "colour, place, means and spreads around, gradients, and their squares; pixels without a "
+                "Accuracy in percent: of all labeled pixels, and the mean over classes. Features of pixels: "
+                "color, place, means and spreads around, gradients, and their squares; pixels without a "
                 "label are hidden. One l2 for all learners of a task, chosen by independent pixels on the "
                 "last quarter of the training images. "
                 f"At most {ITERATIONS} iterations of L-BFGS; Bethe's likelihood starts from the weights of "
@@ -165,8 +165,8 @@ class Grid:
             image, truth = task.rgb[task.test[i]], task.label[task.test[i]]
             found = [np.array(next(iter(r.series.values()))[f"image {i}"]) for r in results.values()]
             labels = [truth, *(one.reshape(truth.shape).astype(int) for one in found)]
-            rows.append([image, *(_colours(task, one) for one in labels)])
-        title = f"{task.name}: test images, their labels, and what was found; white is not labelled"
+            rows.append([image, *(_colors(task, one) for one in labels)])
+        title = f"{task.name}: test images, their labels, and what was found; white is not labeled"
         return Pictures(f"{task.name}-images", title, ["image", "truth", *results], rows)
 
     def _keys(self) -> dict[str, tuple[str, str, str]]:
@@ -177,7 +177,7 @@ class Grid:
         }
 
 
-def _labelled(
+def _labeled(
     model: GraphModel, task: Images, images: Pointers, learner: str, threads: int | None
 ) -> list[Ids]:
     """Return the likeliest label of each pixel, image by image."""
@@ -214,12 +214,12 @@ def _shown(task: Images) -> list[int]:
     return [int(i) for i in np.linspace(0, len(task.test) - 1, SHOWN)]
 
 
-def _colours(task: Images, label: Ids) -> Floats:
-    """Return the colours of labels, [..., 3]: hues, light and dark in turn; white where they are hidden."""
+def _colors(task: Images, label: Ids) -> Floats:
+    """Return the colors of labels, [..., 3]: hues, light and dark in turn; white where they are hidden."""
     hues = np.linspace(0.0, 1.0, len(task.classes), endpoint=False)
-    colours = np.array([hsv_to_rgb(hue, 0.8, 0.9 - 0.35 * (i % 2)) for i, hue in enumerate(hues)])
+    colors = np.array([hsv_to_rgb(hue, 0.8, 0.9 - 0.35 * (i % 2)) for i, hue in enumerate(hues)])
     made = np.ones((*label.shape, 3))
-    made[label >= 0] = colours[label[label >= 0]]
+    made[label >= 0] = colors[label[label >= 0]]
     return made
 
 

@@ -1,8 +1,8 @@
-"""Images of labelled pixels, with simple features: colour, place and texture.
+"""Images of labeled pixels, with simple features: color, place and texture.
 
-Of each pixel: its colour, how grey and how blue or green it is, the means and spreads of 3 x 3, 7 x 7 and
+Of each pixel: its color, how grey and how blue or green it is, the means and spreads of 3 x 3, 7 x 7 and
 15 x 15 pixels around it, the gradient, its row and column; and the squares of all of these. Of each pair of
-neighbours: in which third of all pairs the difference of their colours lies.
+neighbors: in which third of all pairs the difference of their colors lies.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Images:
     test: Pointers
 
     def graph(self, pairs: bool) -> Graph:
-        """Return pixels, with or without their neighbours."""
+        """Return pixels, with or without their neighbors."""
         pair = {"right": ["pixel", "pixel"], "down": ["pixel", "pixel"]} if pairs else {}
         return Graph({"pixel": self.classes}, look=["pixel"], **pair)
 

@@ -30,7 +30,7 @@ class Linked:
     split: Mapping[str, Mask] = field(default_factory=dict)  #: "train" and "test" of a published split
 
     def random(self, share: int, seed: int) -> tuple[Mask, Mask]:
-        """Return which documents are labelled, this percentage, and which are asked for: the others."""
+        """Return which documents are labeled, this percentage, and which are asked for: the others."""
         known = np.zeros(len(self.label), dtype=np.bool_)
         order = np.random.default_rng(seed).permutation(len(known))
         known[order[: len(known) * share // 100]] = True

@@ -97,7 +97,7 @@ class Mails:
         return ranges(self.ptr[mails], np.diff(self.ptr)[mails])
 
     def skips(self, mails: Pointers) -> Ids:
-        """Return the pairs of identical capitalised words within each of some mails, [M, 2]."""
+        """Return the pairs of identical capitalized words within each of some mails, [M, 2]."""
         at = self.tokens(mails)
         return scopes.same(self.word[at], self.ptr_of(mails), where=self.capital[at])
 
@@ -107,7 +107,7 @@ class Mails:
 
     @once
     def attributes(self) -> csr_array:
-        """The input features of each token, with those of its neighbours: [P, A] of 0 and 1."""
+        """The input features of each token, with those of its neighbors: [P, A] of 0 and 1."""
         from scipy.sparse import csr_array, hstack
 
         numbers: dict[str, int] = {}

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
-from crfkit.data.labelling import labelled
+from crfkit.data.labeling import labeled
 from crfkit.estimators import HMM, MEMM, ChainCRF
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import token_scores
 from crfkit.objectives import Likelihood, Local
-from crfkit.optimise import IterativeScaling
+from crfkit.optimize import IterativeScaling
 from crfkit.papers.curves import curve_of, until
 from crfkit.papers.experiment import Given, Quantity, Reading
 from crfkit.papers.mixed_order_claims import MODELS, Key, claims, pairs_of
@@ -43,7 +43,7 @@ LENGTH = 25
 NEXT, EMITTED = 2, 3  # entries of a row of the tables that are not 0
 L2 = 1.0
 CURVED = 0.5  # the alpha of the training curves
-OPTIMISERS = ("L-BFGS", "Algorithm S")
+OPTIMIZERS = ("L-BFGS", "Algorithm S")
 _TEMPLATE = "symbol[0]"
 
 Drawn = tuple[Columns, list[list[str]]]
@@ -133,9 +133,9 @@ class MixedOrder:
         }
 
     def quantities(self) -> list[Quantity]:
-        """Return the errors at each alpha, and how well both optimisers do at one."""
+        """Return the errors at each alpha, and how well both optimizers do at one."""
         errors = [Quantity(name, None, "generated") for name in self._keys()]
-        return [*errors, *(Quantity(self._excess(one), None, "generated") for one in OPTIMISERS)]
+        return [*errors, *(Quantity(self._excess(one), None, "generated") for one in OPTIMIZERS)]
 
     def measure(self, quantity: Quantity, seed: int) -> float | Reading:
         """Return the share of wrong labels in percent, or the objective by iteration."""
@@ -156,7 +156,7 @@ class MixedOrder:
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return Figure 3 with the claims of the paper, and the training curves."""
         errors = {key: found[name] for name, key in self._keys().items() if name in found}
-        curves = {one: found[name] for one in OPTIMISERS if (name := self._excess(one)) in found}
+        curves = {one: found[name] for one in OPTIMIZERS if (name := self._excess(one)) in found}
         rows = [
             [f"{alpha:g}", *(with_interval(errors.get((alpha, name))) for name in MODELS)]
             for alpha in self.alphas
@@ -182,9 +182,9 @@ class MixedOrder:
             f"error of {name}, alpha {alpha:g}": (alpha, name) for alpha, name in product(self.alphas, MODELS)
         }
 
-    def _excess(self, optimiser: str) -> str:
+    def _excess(self, optimizer: str) -> str:
         return (
-            f"{optimiser}, alpha {CURVED:g}: percent above the optimum after {self.iterations} passes at most"
+            f"{optimizer}, alpha {CURVED:g}: percent above the optimum after {self.iterations} passes at most"
         )
 
     def _drawn(self, alpha: float, seed: int) -> tuple[Drawn, Drawn]:
@@ -197,14 +197,14 @@ class MixedOrder:
 
     def _curve(self, name: str, seed: int) -> Reading:
         (x, y), _ = self._drawn(CURVED, seed)
-        data = labelled(Extractor(Recipe.parse(_TEMPLATE), label=None)(x, self.threads), y, Alphabet())
+        data = labeled(Extractor(Recipe.parse(_TEMPLATE), label=None)(x, self.threads), y, Alphabet())
         options: dict[str, Any] = {"features": "all", "objective": Likelihood(l2=L2), "threads": self.threads}
-        best = train(data, optimiser="lbfgs", **options)
+        best = train(data, optimizer="lbfgs", **options)
         assert best.training is not None
         least, curve = best.training.loss - best.training.gap, curve_of(best)
         if name == self._excess("Algorithm S"):
             scaling = IterativeScaling(variant="iis-s", max_iterations=self.iterations + 1, tolerance=1e-12)
-            curve = curve_of(train(data, optimiser=scaling, listeners=[until(self.iterations)], **options))
+            curve = curve_of(train(data, optimizer=scaling, listeners=[until(self.iterations)], **options))
         excess = [100.0 * (value / least - 1.0) for value in curve["objective"]]
         return Reading(excess[-1], {"passes": curve["passes"], "excess": excess})
 

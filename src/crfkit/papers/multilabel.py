@@ -21,7 +21,7 @@ from crfkit.estimators import GraphCRF
 from crfkit.metrics.counts import ratio
 from crfkit.metrics.significance import bootstrap_counts
 from crfkit.objectives import Likelihood, MaxMargin
-from crfkit.optimise import OneSlack
+from crfkit.optimize import OneSlack
 from crfkit.papers.experiment import Given, Quantity, Reading
 from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import with_interval
@@ -139,7 +139,7 @@ class MultiLabel:
         graph, joined = self.graph(pairs, Y)
         crf = GraphCRF(graph, objective=Likelihood(l2=l2), threads=self.given.threads)
         if learner == MARGIN:
-            crf.set_params(objective=MaxMargin(l2=l2), optimiser=OneSlack(gap=GAP))
+            crf.set_params(objective=MaxMargin(l2=l2), optimizer=OneSlack(gap=GAP))
         crf.fit(batch_of(graph, joined, X, Y))
         made = []
         for other in asked:

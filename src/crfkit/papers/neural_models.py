@@ -150,16 +150,16 @@ def trained(
     steps: int | None = None,
 ) -> list[float]:
     """Train by Adam and return the loss of every step; so many at the most."""
-    optimiser = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=2e-3)
+    optimizer = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=2e-3)
     losses = []
     net.train()
     for epoch in range(epochs):
         for chosen, batch in islice(data.batches(size, seed + 1000 * epoch), steps):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             value = loss(net(batch), batch, chosen)
             value.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 5.0)
-            optimiser.step()
+            optimizer.step()
             losses.append(value.detach())
     net.eval()
     return torch.stack(losses).tolist() if losses else []
@@ -185,7 +185,7 @@ def linear_objective(data: Dataset, layout: Layout, l2: float, iterations: int) 
     assert batch.label is not None
     arrays = (batch.attr, batch.attr_ptr, batch.seq_ptr, batch.label)
     attr, ptr, ends, labels = (torch.from_numpy(x.astype(np.int64)).to(where) for x in arrays)
-    optimiser = torch.optim.LBFGS(
+    optimizer = torch.optim.LBFGS(
         [weight, edge],
         max_iter=iterations,
         max_eval=2 * iterations,
@@ -197,7 +197,7 @@ def linear_objective(data: Dataset, layout: Layout, l2: float, iterations: int) 
     values: list[float] = []
 
     def objective() -> Tensor:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         w, e = weight * mask, edge * edge_mask
         scores = nn.functional.embedding_bag(attr, w, ptr[:-1], mode="sum")  # [P, L]
         loss = functional.chain_loss(scores, e, labels, offsets=ends, reduction="sum")
@@ -206,5 +206,5 @@ def linear_objective(data: Dataset, layout: Layout, l2: float, iterations: int) 
         values.append(float(total.detach()))
         return total
 
-    optimiser.step(objective)
+    optimizer.step(objective)
     return min(values), len(values)

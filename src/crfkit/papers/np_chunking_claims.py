@@ -21,7 +21,7 @@ TESTS = (
     ("CRF, complete features", "CRF, supported features"),
 )
 _SIGNIFICANT = 0.05
-_MINIMISERS = ("preconditioned CG", "mixed CG", "plain CG", "L-BFGS")
+_MINIMIZERS = ("preconditioned CG", "mixed CG", "plain CG", "L-BFGS")
 
 
 def optimum(curves: Curves) -> float:
@@ -67,10 +67,10 @@ def _tests(found: Mapping[str, Result]) -> list[Claim]:
 
 def _scaling(curves: Curves) -> Claim:
     text = "GIS is the only method that does not come close to the optimum"
-    if not {"GIS", *_MINIMISERS} <= {*curves}:
+    if not {"GIS", *_MINIMIZERS} <= {*curves}:
         return Claim(text, None, "numbers are missing")
     best = optimum(curves)
-    missed = [name for name in ("GIS", *_MINIMISERS) if reached(curves[name], best) is None]
+    missed = [name for name in ("GIS", *_MINIMIZERS) if reached(curves[name], best) is None]
     gis = curves["GIS"]
     return Claim(
         text,
@@ -82,14 +82,14 @@ def _scaling(curves: Curves) -> Claim:
 
 def _preconditioning(curves: Curves) -> Claim:
     text = "preconditioned CG needs the fewest passes of the CG methods, then mixed CG, then plain CG"
-    if not {*_MINIMISERS} <= {*curves}:
+    if not {*_MINIMIZERS} <= {*curves}:
         return Claim(text, None, "numbers are missing")
     best = optimum(curves)
-    at = {name: reached(curves[name], best) for name in _MINIMISERS}
-    passes = [float("inf") if (one := at[name]) is None else one[0] for name in _MINIMISERS]
+    at = {name: reached(curves[name], best) for name in _MINIMIZERS}
+    passes = [float("inf") if (one := at[name]) is None else one[0] for name in _MINIMIZERS]
     told = ", ".join(
         f"{name} {'too many' if n == float('inf') else f'{n:.0f}'}"
-        for name, n in zip(_MINIMISERS, passes, strict=True)
+        for name, n in zip(_MINIMIZERS, passes, strict=True)
     )
     first, second, last = passes[:3]
     holds = first < float("inf") and first <= second <= last

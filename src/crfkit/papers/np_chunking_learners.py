@@ -22,7 +22,7 @@ from crfkit.metrics import segment_scores
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood, Local
 from crfkit.once import once
-from crfkit.optimise import AveragedPerceptron
+from crfkit.optimize import AveragedPerceptron
 from crfkit.papers.curves import until
 from crfkit.structures import Chain
 from crfkit.structures.constraints import START, Forbid
@@ -59,7 +59,7 @@ MODELS = {
     "averaged perceptron": 94.1,
     "MEMM": 93.7,
 }
-#: Training methods of Figures 2 and 3, and the optimiser of each.
+#: Training methods of Figures 2 and 3, and the optimizer of each.
 METHODS = {
     "preconditioned CG": "pcg",
     "mixed CG": "mixed-cg",
@@ -117,8 +117,8 @@ def learned(
     if name == "MEMM":
         options = {"structure": "local-chain", "objective": Local(l2=l2)}
     elif name == "averaged perceptron":
-        optimiser = AveragedPerceptron(max_passes=passes, seed=seed)
-        options = {"structure": Chain(constraints=PAIRS), "objective": "perceptron", "optimiser": optimiser}
+        optimizer = AveragedPerceptron(max_passes=passes, seed=seed)
+        options = {"structure": Chain(constraints=PAIRS), "objective": "perceptron", "optimizer": optimizer}
     features = "all" if name == "CRF, complete features" else "observed"
     model = train(data, features=features, seed=seed, threads=corpus.threads, progress=False, **options)
     return model, tags(model.predict(test, threads=corpus.threads))
@@ -130,16 +130,16 @@ def followed(method: str, corpus: Corpus, passes: int, seed: int = 0) -> Model:
     The scores are for the curves alone: the model is not to be used, since it has the weights with the best.
     """
     data, test = corpus.data
-    optimiser = METHODS[method]
-    steps = 1 if optimiser in ("perceptron", "auto") else 3
+    optimizer = METHODS[method]
+    steps = 1 if optimizer in ("perceptron", "auto") else 3
     return train(
         data,
         test,
         structure=Chain(constraints=PAIRS),
-        objective=Likelihood(l2=1.0) if optimiser != "perceptron" else "perceptron",
-        optimiser=optimiser,
+        objective=Likelihood(l2=1.0) if optimizer != "perceptron" else "perceptron",
+        optimizer=optimizer,
         metric=_f1_of_pairs,
-        stop=Stop(patience=None, dev_every=steps, tolerance=1e-4 if optimiser == "auto" else 0.0),
+        stop=Stop(patience=None, dev_every=steps, tolerance=1e-4 if optimizer == "auto" else 0.0),
         listeners=[until(passes)],
         seed=seed,
         threads=corpus.threads,

@@ -1,7 +1,7 @@
-"""Gupta (2005) section 2.6, after Smith, Cohn & Osborne (2005): pools of unregularised chains.
+"""Gupta (2005) section 2.6, after Smith, Cohn & Osborne (2005): pools of unregularized chains.
 
 One chain without a penalty overfits. The usual remedy is a penalty, whose strength must be searched for;
-another is to pool it with unregularised experts on subsets of its features, whose weights are learned. Both
+another is to pool it with unregularized experts on subsets of its features, whose weights are learned. Both
 choose on the same held-out sentences here.
 """
 
@@ -28,14 +28,14 @@ from crfkit.papers.results import Result
 
 __all__ = ["Pools", "make"]
 
-PLAIN, PENALISED = "one chain, no penalty", "one chain, l2 chosen"
+PLAIN, PENALIZED = "one chain, no penalty", "one chain, l2 chosen"
 #: Experts of each pool, beside the chain without a penalty.
 POOLS: dict[str, dict[str, Any]] = {
     "pool, random": {"subsets": "random", "experts": 5},
     "pool, positional": {"subsets": "positional"},
     "pool, label": {"subsets": "label", "experts": 4},
 }
-LEARNERS = (PLAIN, PENALISED, *POOLS)
+LEARNERS = (PLAIN, PENALIZED, *POOLS)
 PENALTIES = (10.0, 1.0, 0.1, 0.01)
 NEAR = 0.5  # points of F1 that count as comparable
 LABELS = ("O", "B-X", "B-Y", "B-Z")  # of generated sentences
@@ -139,7 +139,7 @@ class Pools:
         free = Likelihood(l2=0.0)
         if learner == PLAIN:
             return ChainCRF(objective=free, **shared).fit(train)
-        if learner == PENALISED:
+        if learner == PENALIZED:
             tried = [ChainCRF(objective=Likelihood(l2=l2), **shared).fit(train) for l2 in PENALTIES]
             return max(tried, key=lambda crf: crf.score(dev))
         pool = OpinionPool(objective=free, whole=True, seed=seed, **POOLS[learner], **shared)
@@ -155,9 +155,9 @@ class Pools:
         return Page(
             [
                 "Section 2.6 of the report has no numbers; Smith, Cohn & Osborne (2005) found pools of an "
-                "unregularised chain with unregularised experts better than that chain, and close to a "
-                "regularised one. F1 of segments in percent, learned from a draw of training sentences.",
-                f"The l2 of the regularised chain ({', '.join(f'{one:g}' for one in PENALTIES)}) and the "
+                "unregularized chain with unregularized experts better than that chain, and close to a "
+                "regularized one. F1 of segments in percent, learned from a draw of training sentences.",
+                f"The l2 of the regularized chain ({', '.join(f'{one:g}' for one in PENALTIES)}) and the "
                 "weights of the pools are chosen on the same sentences, which nothing else is learned from.",
                 "\n".join(f"- {task.name}: {task.about}" for task in self.tasks),
             ],
@@ -169,8 +169,8 @@ class Pools:
     def _claims(self, known: Mapping[Key, Result]) -> list[Claim]:
         cases = list(product((task.name for task in self.tasks), self.sizes))
         texts = (
-            (PLAIN, "pools are better than the unregularised chain", 0.0),
-            (PENALISED, f"pools are as good as the regularised chain, within {NEAR:g} of F1", -NEAR),
+            (PLAIN, "pools are better than the unregularized chain", 0.0),
+            (PENALIZED, f"pools are as good as the regularized chain, within {NEAR:g} of F1", -NEAR),
         )
         if any((name, one, size) not in known for (name, size), one in product(cases, LEARNERS)):
             return [Claim(text, None, "numbers are missing") for _, text, _ in texts]

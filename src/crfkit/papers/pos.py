@@ -153,7 +153,7 @@ class POS:
         """Train CRF+ by L-BFGS until it is certified, from zero or from the weights of MEMM+."""
         data, l2 = data_of("CRF+", half, self.threads)[0], self._option("CRF+", half, seed)
         init = None if start == STARTS[0] else model_of("MEMM+", data, l2, self.threads)
-        model = model_of("CRF+", data, l2, self.threads, init=init, optimiser="lbfgs")
+        model = model_of("CRF+", data, l2, self.threads, init=init, optimizer="lbfgs")
         assert model.training is not None
         return Reading(model.training.evaluations, curve_of(model))
 

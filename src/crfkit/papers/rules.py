@@ -20,7 +20,7 @@ from crfkit.linear.objective import Objective
 from crfkit.methods import BeliefPropagation
 from crfkit.metrics import mcnemar
 from crfkit.objectives import Likelihood, PseudoLikelihood
-from crfkit.optimise import LBFGS
+from crfkit.optimize import LBFGS
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.linked import Linked, generated, linked
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
@@ -58,7 +58,7 @@ class Program:
         """What the estimator is given."""
         if isinstance(self.objective, Likelihood):
             # the value of belief propagation jumps between fixed points: see papers.collective_learners
-            return {"method": BeliefPropagation(), "optimiser": LBFGS(period=3, delta=1e-2)}
+            return {"method": BeliefPropagation(), "optimizer": LBFGS(period=3, delta=1e-2)}
         return {}
 
 

@@ -1,6 +1,6 @@
 """Sutton & McCallum (2006) section 1.5: skip-chains against linear chains on seminar announcements.
 
-Both have the same input features; the skip-chain also joins identical capitalised words of a mail, with the
+Both have the same input features; the skip-chain also joins identical capitalized words of a mail, with the
 disjunction of the features of both ends. Fields are found token by token, so that B- and I- of a field are
 one label: five labels, which also makes messages of skips a third of the size. The skip-chain is trained by
 Bethe's approximation of the likelihood, from the weights of the chain; messages pass on trees, as in the
@@ -121,18 +121,18 @@ class SkipChain:
         chain = self._chain(train, l2)
         skip = self._skip_chain(train, chain, l2, skip_l2)
         return {
-            CHAIN: self._compared(test, self._labelled(chain, test)),
-            SKIP: self._compared(test, self._skip_labelled(skip, test)),
+            CHAIN: self._compared(test, self._labeled(chain, test)),
+            SKIP: self._compared(test, self._skip_labeled(skip, test)),
         }
 
     def _chosen(self, train: Pointers) -> tuple[float, float]:
         """Return the best l2 of the chain, then of pairs in the skip-chain, on a quarter of these mails."""
         dev, rest = train[: len(train) // 4], train[len(train) // 4 :]
         chains = {l2: self._chain(rest, l2) for l2 in PENALTIES}
-        l2 = max(PENALTIES, key=lambda l2: self._mean_f1(dev, self._labelled(chains[l2], dev)))
+        l2 = max(PENALTIES, key=lambda l2: self._mean_f1(dev, self._labeled(chains[l2], dev)))
         skips = {one: self._skip_chain(rest, chains[l2], l2, one) for one in SKIP_PENALTIES}
         return l2, max(
-            SKIP_PENALTIES, key=lambda one: self._mean_f1(dev, self._skip_labelled(skips[one], dev))
+            SKIP_PENALTIES, key=lambda one: self._mean_f1(dev, self._skip_labeled(skips[one], dev))
         )
 
     def _mean_f1(self, mails: Pointers, found: Ids) -> float:
@@ -142,7 +142,7 @@ class SkipChain:
         X, y = self._sequences(train)
         return ChainCRF(objective=Likelihood(l2=l2), threads=self.given.threads).fit(X, y)
 
-    def _labelled(self, chain: ChainCRF, mails: Pointers) -> Ids:
+    def _labeled(self, chain: ChainCRF, mails: Pointers) -> Ids:
         shares = chain.predict_marginals(self._sequences(mails)[0], as_array=True)
         numbers = np.array([int(name) for name in chain.classes_])
         found: Ids = numbers[np.concatenate([share.argmax(axis=1) for share in shares])]
@@ -181,7 +181,7 @@ class SkipChain:
         )
         return fit.run(None, None, None, [], 0.0, warn=False)  # it ends early by intent
 
-    def _skip_labelled(self, model: GraphModel, mails: Pointers) -> Ids:
+    def _skip_labeled(self, model: GraphModel, mails: Pointers) -> Ids:
         method = BeliefPropagation(tol=TOLERANCE)
         shares = model.predict_marginals(self.batch(mails), method=method, threads=self.given.threads)
         found: Ids = shares["token"].argmax(axis=1)
@@ -218,7 +218,7 @@ class SkipChain:
             self._claims(known, found.get(GAIN)),
             [
                 _table("Table 1.2: F1 of tokens", F1, (*fields, OVERALL), known),
-                _table("Table 1.3: inconsistently mislabelled tokens of a fold", MISSED, fields, known),
+                _table("Table 1.3: inconsistently mislabeled tokens of a fold", MISSED, fields, known),
             ],
             [_figure(fields, known)] if known else [],
         )
@@ -226,7 +226,7 @@ class SkipChain:
     def _claims(self, known: Mapping[tuple[str, str, str], Result], gain: Result | None) -> list[Claim]:
         texts = (
             "the skip-chain finds speakers better",
-            "fewer tokens of speakers are mislabelled though the same word is right elsewhere in the mail",
+            "fewer tokens of speakers are mislabeled though the same word is right elsewhere in the mail",
         )
         missed = [known.get((learner, MISSED, self.mails.fields[-1])) for learner in LEARNERS]
         if gain is None or missed[0] is None or missed[1] is None:

@@ -1,4 +1,4 @@
-"""What a rule asks of data, and how often each labelling satisfies it.
+"""What a rule asks of data, and how often each labeling satisfies it.
 
 The literals of a rule are over kinds, whose labels are hidden, or over observed relations. For each way in
 which the observed literals may be true or false, the formula is counted for all labels of the hidden ones:

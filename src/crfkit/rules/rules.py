@@ -42,7 +42,7 @@ class Rules:
         relations. ``topic(a, t)`` says that a has the label t: a variable, or a label in quotes. A rule has
         one weight for all values of its variables; ``+t`` asks for a weight for each label or observed value.
         Terms are compared by ``= != < <= > >=``. A number before a rule is its weight, which is then not
-        learned; a full stop after it forbids labellings that break it; ``name:`` before it names its clique
+        learned; a full stop after it forbids labelings that break it; ``name:`` before it names its clique
         (else rule1, rule2, ...).
     kinds : mapping
         Kind -> its labels: their names, how many, or ``bool`` for a predicate that is true or false.

@@ -23,7 +23,7 @@ class Rule:
     text: str  #: as it was written
     formula: Node
     weight: float | None  #: None: learned
-    hard: bool  #: whether labellings that break it are forbidden
+    hard: bool  #: whether labelings that break it are forbidden
 
     @property
     def where(self) -> str:

@@ -5,7 +5,7 @@ All are array operations, without a Python object for a factor. What they return
 """
 
 from crfkit.scopes.aggregates import aggregate
-from crfkit.scopes.neighbours import chain, grid, pairs
+from crfkit.scopes.neighbors import chain, grid, pairs
 from crfkit.scopes.queries import select
 from crfkit.scopes.relations import join, same, simple
 from crfkit.scopes.trees import chow_liu

@@ -1,4 +1,4 @@
-"""Aggregates: what is known of a variable's neighbours, as features of the variable."""
+"""Aggregates: what is known of a variable's neighbors, as features of the variable."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _HOW = ("sum", "mean", "max", "share")
 def aggregate(
     edges: ArrayLike, values: Any, how: Literal["sum", "mean", "max", "share"] = "mean", *, size: int
 ) -> Any:
-    """Return for each variable the values of its neighbours, put together: features [size, K].
+    """Return for each variable the values of its neighbors, put together: features [size, K].
 
     Parameters
     ----------
     edges : integers [M, 2]
-        The variable, and its neighbour: a row of `values`. Give both directions where edges have none.
+        The variable, and its neighbor: a row of `values`. Give both directions where edges have none.
     values : numbers [N, K], sparse [N, K], or label ids [N] for "share"
-        What is known of each neighbour.
+        What is known of each neighbor.
     how : {"mean", "sum", "max", "share"}
-        "share": of the neighbours whose label is known (0 or more), the share that has each label. A variable
-        without neighbours gets zeros.
+        "share": of the neighbors whose label is known (0 or more), the share that has each label. A variable
+        without neighbors gets zeros.
     size : int
         Number of variables.
 

@@ -34,7 +34,7 @@ def same(
     ptr : array [N + 1], optional
         Where graphs begin; without it there is one graph.
     where : array of bool [V], optional
-        Variables that may be in a pair; e.g. capitalised words.
+        Variables that may be in a pair; e.g. capitalized words.
     nearest : int, optional
         Pair a variable only with so many of those that follow it. Default: with all.
     most : int, optional

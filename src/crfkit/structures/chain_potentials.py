@@ -17,7 +17,7 @@ from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
 from crfkit.structures.pieces import Pieces, pieces_of_chains
 from crfkit.structures.potentials import KeptScores, edge_slot, one_or_all, score_of_gold, wrong_labels
-from crfkit.structures.results import Labelling, Marginals
+from crfkit.structures.results import Labeling, Marginals
 
 if TYPE_CHECKING:
     from crfkit.structures.chain import Chain
@@ -74,7 +74,7 @@ class ChainPotentials(KeptScores):
     stop: Floats | None  # [L]
     seq_ptr: Pointers  # [N + 1]
     single: bool  # one sequence, not a batch of one
-    unnormalised: ChainPotentials | None = None  # what normalised steps were made from
+    unnormalized: ChainPotentials | None = None  # what normalized steps were made from
 
     @property
     def expansion(self) -> Expansion | None:
@@ -123,13 +123,13 @@ class ChainPotentials(KeptScores):
 
     @property
     def constrained(self) -> bool:
-        """Whether the chain has constraints, so that a sequence without a labelling is an error."""
+        """Whether the chain has constraints, so that a sequence without a labeling is an error."""
         return bool(self.structure.constraints)
 
     @property
     def raw(self) -> ChainPotentials:
-        """The scores before their steps were normalised; these scores where they were not."""
-        return self if self.unnormalised is None else self.unnormalised
+        """The scores before their steps were normalized; these scores where they were not."""
+        return self if self.unnormalized is None else self.unnormalized
 
     def sequence(self, n: int) -> ChainPotentials:
         """Return sequence n as one sequence."""
@@ -138,9 +138,9 @@ class ChainPotentials(KeptScores):
         if edge[0].ndim == 3 and len(edge) == 1:
             edge = (edge[0][rows],)
         length = np.array([0, rows.stop - rows.start], dtype=np.int64)
-        before = None if self.unnormalised is None else self.unnormalised.sequence(n)
+        before = None if self.unnormalized is None else self.unnormalized.sequence(n)
         return replace(
-            self, node=self.node[rows], edge=edge, seq_ptr=length, single=True, unnormalised=before
+            self, node=self.node[rows], edge=edge, seq_ptr=length, single=True, unnormalized=before
         )
 
     def select(self, sequences: Pointers) -> ChainPotentials:
@@ -158,8 +158,8 @@ class ChainPotentials(KeptScores):
         edge = self.edge
         if edge[0].ndim == 3 and len(edge) == 1:
             edge = (edge[0][rows],)
-        before = None if self.unnormalised is None else self.unnormalised.select(sequences)
-        return replace(self, node=self.node[rows], edge=edge, seq_ptr=ptr, single=False, unnormalised=before)
+        before = None if self.unnormalized is None else self.unnormalized.select(sequences)
+        return replace(self, node=self.node[rows], edge=edge, seq_ptr=ptr, single=False, unnormalized=before)
 
     def clamped(self, mask: Bools) -> ChainPotentials:
         """Return the same scores with -inf for labels [P, L] that are not in the mask."""
@@ -184,12 +184,12 @@ class ChainPotentials(KeptScores):
             raise ValueError(f"{argument} has {len(ids)} entries, expected {len(self.node)}")
         return ids
 
-    def flat_path(self, labels: Labelling | Sequence[str | int] | Ids) -> tuple[Ids, None]:
-        """Return the label ids [P] of a labelling, or of names or ids; chains have no segments."""
-        return self.ids(labels.labels if isinstance(labels, Labelling) else labels), None
+    def flat_path(self, labels: Labeling | Sequence[str | int] | Ids) -> tuple[Ids, None]:
+        """Return the label ids [P] of a labeling, or of names or ids; chains have no segments."""
+        return self.ids(labels.labels if isinstance(labels, Labeling) else labels), None
 
     def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
-        """Score one labelling of each sequence, [N]; every position begins anew in a chain."""
+        """Score one labeling of each sequence, [N]; every position begins anew in a chain."""
         _ = self.problem  # checks shapes and numbers
         P = len(labels)
         terms = self.node[np.arange(P), labels]  # [P]
@@ -231,7 +231,7 @@ class ChainPotentials(KeptScores):
         return span_mask(self.structure.labels, int(self.seq_ptr[-1]), start, end, labels)
 
     def most(self) -> int:
-        """Return an upper bound of the number of labellings of a sequence."""
+        """Return an upper bound of the number of labelings of a sequence."""
         most: int = len(self.structure.labels) ** int(np.diff(self.seq_ptr).max(initial=0))
         return most
 

@@ -60,7 +60,7 @@ class Reduced:
         return None if self.whole is self.potentials else self.whole.observed
 
     def label(self, label: Ids) -> Ids:
-        """Return labellings [k, V] with the observed labels; -1 stays where there is no labelling."""
+        """Return labelings [k, V] with the observed labels; -1 stays where there is no labeling."""
         observed = self._observed
         if observed is None:
             return label

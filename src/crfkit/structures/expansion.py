@@ -1,7 +1,7 @@
 """The automaton that limits the length of segments in a chain.
 
 Such a limit is not a rule about pairs of labels. It becomes an automaton whose states are (label, length so
-far), trimmed and minimised: each allowed label sequence is exactly one path through it, so that sums, counts
+far), trimmed and minimized: each allowed label sequence is exactly one path through it, so that sums, counts
 and k-best lists over states are those over labels.
 """
 

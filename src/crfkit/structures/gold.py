@@ -68,12 +68,12 @@ class Sets:
     inside: Bools | None = None  #: [P] where a segment certainly goes on
 
     def rows(self, chosen: slice) -> Sets:
-        """Return what is known of some neighbouring positions."""
+        """Return what is known of some neighboring positions."""
         each = [None if part is None else part[chosen] for part in (self.begin, self.inside)]
         return Sets(self.seq_ptr, self.mask[chosen], *each)
 
     def clamped(self, potentials: Any) -> Any:
-        """Return scores without the labellings that are not among these."""
+        """Return scores without the labelings that are not among these."""
         if self.begin is None or self.inside is None:
             return potentials.clamped(self.mask)
         return potentials.clamped(self.mask, self.begin, self.inside)

@@ -1,6 +1,6 @@
 """What is known about the labels of graphs: a label of each variable, or -1 where it is hidden.
 
-Hidden labels are summed out: the gold of a graph that has some is the set of labellings that agree with what
+Hidden labels are summed out: the gold of a graph that has some is the set of labelings that agree with what
 is known, and its score is the logarithm of their sum (the clamped graph).
 """
 

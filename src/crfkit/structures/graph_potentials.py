@@ -68,7 +68,7 @@ class GraphPotentials(KeptScores):
 
     batch: GraphBatch
     tables: Mapping[str, Table]  #: clique -> scores [K, L1, ..., La], which [M], scale [M], checked
-    constant: Floats | None = None  #: [N] score of every labelling of a graph
+    constant: Floats | None = None  #: [N] score of every labeling of a graph
     observed: Ids | None = None  #: [V] given labels, -1 elsewhere
     method: Any = None  #: who answers where a query does not say; None: `crfkit.methods.Auto`
 
@@ -142,16 +142,16 @@ class GraphPotentials(KeptScores):
 
         return estimate(self)
 
-    def labelling_score(self, label: Ids) -> Floats:
-        """Score labellings [..., V] of all graphs, [..., N]."""
+    def labeling_score(self, label: Ids) -> Floats:
+        """Score labelings [..., V] of all graphs, [..., N]."""
         rows = int(np.prod(label.shape[:-1]))
         flat = np.ascontiguousarray(label, dtype=np.int32).ravel()
-        scores = self.problem.labelling_scores(flat, rows)
+        scores = self.problem.labeling_scores(flat, rows)
         return scores.reshape(*label.shape[:-1], self.batch.graphs)
 
     def path_score(self, labels: Ids, begin: None = None) -> Floats:
-        """Score one labelling [V] of all graphs, [N]; as the potentials of sequences do."""
-        return self.labelling_score(labels)
+        """Score one labeling [V] of all graphs, [N]; as the potentials of sequences do."""
+        return self.labeling_score(labels)
 
     # ---- what training learns from -----------------------------------------------------------
 
@@ -165,7 +165,7 @@ class GraphPotentials(KeptScores):
 
     def gold_score(self, gold: GraphGold, weight: Floats) -> float:
         """Add up weight[n] times the score of the gold of graph n, all of whose labels are known."""
-        return weighted_sum(weight, self.labelling_score(gold.label))
+        return weighted_sum(weight, self.labeling_score(gold.label))
 
     def add_counts(self, gold: GraphGold, weight: Floats, counts: Mapping[str, Floats]) -> None:
         """Add to `counts` how often the gold takes each cell, each graph times its weight [N]."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import in_order
 
-#: One position of a partial labelling: ``None`` (anything), a label, or a set of labels.
+#: One position of a partial labeling: ``None`` (anything), a label, or a set of labels.
 Allowed: TypeAlias = "str | int | Iterable[str | int] | None"
 
 

@@ -52,7 +52,7 @@ class Potentials(Protocol):
 
     @property
     def constrained(self) -> bool:
-        """Whether the structure has constraints, so that a sequence without a labelling is an error."""
+        """Whether the structure has constraints, so that a sequence without a labeling is an error."""
 
     @property
     def problem(self) -> _native.Problem:
@@ -69,13 +69,13 @@ class Potentials(Protocol):
     def with_cost(self, gold: Path) -> Self:
         """Return the scores plus the Hamming cost: 1 for each position with a wrong label."""
 
-    # ---- labellings --------------------------------------------------------------------------
+    # ---- labelings --------------------------------------------------------------------------
 
     def flat_path(self, labels: Any) -> tuple[Ids, NDArray[Any] | None]:
-        """Return the label ids [P] and segment begins [P] of a labelling, in any form that users write."""
+        """Return the label ids [P] and segment begins [P] of a labeling, in any form that users write."""
 
     def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
-        """Score one labelling of each sequence, [N]; only segments look at where they begin [P]."""
+        """Score one labeling of each sequence, [N]; only segments look at where they begin [P]."""
 
     def as_labels(self, paths: Ids) -> Ids:
         """Return the label ids of paths [k, P] that the kernels found; -1 stays where there is no path."""
@@ -87,7 +87,7 @@ class Potentials(Protocol):
         """Return the mask that gives positions start to end - 1 of one sequence these labels."""
 
     def most(self) -> int:
-        """Return an upper bound of the number of labellings of a sequence."""
+        """Return an upper bound of the number of labelings of a sequence."""
 
     # ---- sums, and what training learns from -------------------------------------------------
 
@@ -133,7 +133,7 @@ def weighted_sum(weight: Floats, values: Floats) -> float:
 def score_of_gold(potentials: Potentials, gold: Any, weight: Floats) -> float:
     """Add up weight[n] times the score of the gold of sequence n.
 
-    A `Path` has the score of its labelling. Other gold has an expected score: its counts of each part, which
+    A `Path` has the score of its labeling. Other gold has an expected score: its counts of each part, which
     ``add_counts(gold, weight, counts)`` adds to arrays like `scores`, times the scores.
     """
     if isinstance(gold, Path):

@@ -1,4 +1,4 @@
-"""What queries return: labellings and marginals in the user's labels."""
+"""What queries return: labelings and marginals in the user's labels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from crfkit.arrays import Bools, Floats, Ids
 
-__all__ = ["Labelling", "Marginals"]
+__all__ = ["Labeling", "Marginals"]
 
 
 @dataclass(frozen=True, eq=False)
-class Labelling:
-    """One labelling of one sequence."""
+class Labeling:
+    """One labeling of one sequence."""
 
     labels: Ids  #: [T] label ids
     score: float

@@ -1,4 +1,4 @@
-"""Semi-Markov chains: a sequence is cut into labelled segments of at most D positions.
+"""Semi-Markov chains: a sequence is cut into labeled segments of at most D positions.
 
 score = start[y_1] + sum_j segment[s_j, d_j - 1, y_j] + sum_{j>1} edge[y_{j-1}, y_j] + stop[y_J]
 
@@ -49,7 +49,7 @@ _UNBOUNDED = 1 << 30  # no segment is so long
 
 @dataclass(frozen=True)
 class SemiMarkov(Restored):
-    """Labelled segments: labels, lengths, and what is allowed.
+    """Labeled segments: labels, lengths, and what is allowed.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class SemiMarkov(Restored):
         How many positions a segment may have. Without `max_length`, the longest gold segment of each label
         in the training data says it (`settled`).
     constraints : sequence of constraints
-        On the labels of neighbouring segments; see `crfkit.structures.constraints`.
+        On the labels of neighboring segments; see `crfkit.structures.constraints`.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class SemiMarkov(Restored):
             ``segment[p, d - 1, y]`` scores the segment of d positions that begins at p; D is the
             largest `max_length`. Segments that would run past the end of a sequence are ignored.
         edge : array [L, L] or [P, L, L]
-            ``edge[from, to]`` for neighbouring segments; per position: where the second begins.
+            ``edge[from, to]`` for neighboring segments; per position: where the second begins.
         node : array [P, L]
             Scores per position, added up over each segment.
         start, stop : array [L]

@@ -15,7 +15,7 @@ from crfkit.once import once
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
 from crfkit.structures.potentials import KeptScores, edge_slot, one_or_all, score_of_gold, wrong_labels
-from crfkit.structures.results import Labelling, Marginals
+from crfkit.structures.results import Labeling, Marginals
 from crfkit.structures.semimarkov_gold import begins_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SemiMarkovPotentials(KeptScores):
 
     @property
     def constrained(self) -> bool:
-        """Whether the structure has constraints, so that a sequence without a labelling is an error."""
+        """Whether the structure has constraints, so that a sequence without a labeling is an error."""
         return bool(self.structure.constraints)
 
     def sequence(self, n: int) -> SemiMarkovPotentials:
@@ -115,10 +115,10 @@ class SemiMarkovPotentials(KeptScores):
         return labels, begin
 
     def flat_path(
-        self, labels: Labelling | Sequence[tuple[int, int, str | int]]
+        self, labels: Labeling | Sequence[tuple[int, int, str | int]]
     ) -> tuple[Ids, NDArray[np.uint8]]:
-        """Return label ids [P] and begins [P] of a labelling, or of (start, end, label) triples."""
-        return self.segmentation(labels.segments if isinstance(labels, Labelling) else labels)
+        """Return label ids [P] and begins [P] of a labeling, or of (start, end, label) triples."""
+        return self.segmentation(labels.segments if isinstance(labels, Labeling) else labels)
 
     def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
         """Score a segmentation of each sequence, [N]; without begins, a segment is a stretch of one label."""
@@ -158,7 +158,7 @@ class SemiMarkovPotentials(KeptScores):
         return span_mask(self.structure.labels, int(self.seq_ptr[-1]), start, end, labels)
 
     def most(self) -> int:
-        """Return an upper bound of the number of labellings of a sequence."""
+        """Return an upper bound of the number of labelings of a sequence."""
         # Each position has a label, and begins a segment or not.
         most: int = (2 * len(self.structure.labels)) ** int(np.diff(self.seq_ptr).max(initial=0))
         return most

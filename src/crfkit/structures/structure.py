@@ -107,7 +107,7 @@ class Structure(Trainable, Protocol):
         ...
 
     def settled(self, batches: Iterable[Batch]) -> Structure:
-        """Return the structure with what was left open and the labelled data say; mostly itself."""
+        """Return the structure with what was left open and the labeled data say; mostly itself."""
         ...
 
     def slots(self) -> Mapping[str, Slot]:

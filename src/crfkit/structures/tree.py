@@ -33,7 +33,7 @@ from crfkit.restored import Restored
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
 from crfkit.structures.potentials import KeptScores, one_or_all, score_of_gold
-from crfkit.structures.results import Labelling, Marginals
+from crfkit.structures.results import Labeling, Marginals
 
 __all__ = ["Tree", "TreePotentials"]
 
@@ -203,12 +203,12 @@ class TreePotentials(KeptScores):
             raise ValueError(f"{argument}[{v}] is {ids[v]}, expected 0 to {self.structure.width[v] - 1}")
         return ids.astype(np.int32)
 
-    def flat_path(self, labels: Labelling | Sequence[int] | Ids) -> tuple[Ids, None]:
-        """Return the label ids [P] of a labelling, or of a list of them; trees have no segments."""
-        return self.ids(labels.labels if isinstance(labels, Labelling) else labels), None
+    def flat_path(self, labels: Labeling | Sequence[int] | Ids) -> tuple[Ids, None]:
+        """Return the label ids [P] of a labeling, or of a list of them; trees have no segments."""
+        return self.ids(labels.labels if isinstance(labels, Labeling) else labels), None
 
     def path_score(self, labels: Ids, begin: NDArray[Any] | None = None) -> Floats:
-        """Score one labelling of each tree, [N]; trees have no segments that begin."""
+        """Score one labeling of each tree, [N]; trees have no segments that begin."""
         _ = self.problem  # checks shapes and numbers
         parent, first = self.structure.parent, self.seq_ptr[:-1]
         first = np.repeat(first, np.diff(self.seq_ptr))
@@ -237,7 +237,7 @@ class TreePotentials(KeptScores):
         return masks
 
     def most(self) -> int:
-        """Return an upper bound of the number of labellings of a tree."""
+        """Return an upper bound of the number of labelings of a tree."""
         most: int = int(self.structure.width.max(initial=1)) ** int(np.diff(self.seq_ptr).max(initial=0))
         return most
 

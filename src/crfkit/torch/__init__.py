@@ -2,7 +2,7 @@
 
 ======================  ====================================================================================
 `ChainCRF`              a linear chain, as the last layer of a network
-`SegmentCRF`            a semi-Markov chain: labelled segments
+`SegmentCRF`            a semi-Markov chain: labeled segments
 `TokenClassifier`       a chain on an encoder of tokens, for Hugging Face's Trainer
 `functional`            the queries of chains without a layer
 `segment_functional`    those of segments

@@ -175,7 +175,7 @@ class ChainCRF(nn.Module):
     def log_prob(
         self, node: Rows, labels: Rows, mask: Tensor | None = None, **where: Lengths | None
     ) -> Tensor:
-        """Return log probabilities of labellings [B]."""
+        """Return log probabilities of labelings [B]."""
         if self.states is not None:
             ways: Any = where
             return -self.loss(node, labels, mask, reduction="none", check=False, **ways)
@@ -204,12 +204,12 @@ class ChainCRF(nn.Module):
         return self.states.summed(found)
 
     def decode(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
-        """Return the best labelling of each sequence: labels [B, T] (-1 where masked) and score [B]."""
+        """Return the best labeling of each sequence: labels [B, T] (-1 where masked) and score [B]."""
         found = functional.chain_best(self._scores(node), mask=mask, **where, **self.tables())
         return found._replace(labels=self._labels(found.labels), alphabet=self.labels)
 
     def kbest(self, node: Rows, k: int, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
-        """Return the k best labellings: labels [B, k, T] and scores [B, k]."""
+        """Return the k best labelings: labels [B, k, T] and scores [B, k]."""
         found = functional.chain_kbest(self._scores(node), k=k, mask=mask, **where, **self.tables())
         return found._replace(labels=self._labels(found.labels), alphabet=self.labels)
 
@@ -222,7 +222,7 @@ class ChainCRF(nn.Module):
         generator: torch.Generator | None = None,
         **where: Lengths | None,
     ) -> Tensor:
-        """Return n draws from the distribution over labellings, [B, n, T]."""
+        """Return n draws from the distribution over labelings, [B, n, T]."""
         drawn = functional.chain_sample(
             self._scores(node), n=n, mask=mask, generator=generator, **where, **self.tables()
         )

@@ -11,7 +11,7 @@ from crfkit import _native
 from crfkit.native import kernels
 from crfkit.torch.tensors import Chains, chains_of, threads_for
 
-__all__ = ["best", "hvp", "kbest", "labellings", "log_partition", "loss", "marginals", "sample", "sums"]
+__all__ = ["best", "hvp", "kbest", "labelings", "log_partition", "loss", "marginals", "sample", "sums"]
 
 
 def sums(
@@ -49,10 +49,8 @@ def checked_weight(weight: Tensor, length: Tensor) -> Tensor:
     return weight.detach().double().contiguous()
 
 
-def labellings(
-    chains: Chains, query: Callable[..., None], k: int = 1, seed: int = 0
-) -> tuple[Tensor, Tensor]:
-    """Return k labellings at the rows of `node`, [B, k, T] or packed [k, P], and their scores [B, k]."""
+def labelings(chains: Chains, query: Callable[..., None], k: int = 1, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Return k labelings at the rows of `node`, [B, k, T] or packed [k, P], and their scores [B, k]."""
     B, shape = chains.kept[1].shape[0], chains.node.shape
     P = shape[0] if chains.packed else shape[1]
     labels = torch.full((k, P) if chains.packed else (B, k, P), -1, dtype=torch.int64)
@@ -72,7 +70,7 @@ def labellings(
 
 
 def check_count(name: str, count: int) -> None:
-    """Refuse a number of labellings below 1."""
+    """Refuse a number of labelings below 1."""
     if count < 1:
         raise ValueError(f"{name} is {count}, expected 1 or more")
 
@@ -177,7 +175,7 @@ def best(
 ) -> tuple[Tensor, Tensor]:
     """Return the best labels and their scores."""
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    labels, score = labellings(chains, _native.best_of_tensors)
+    labels, score = labelings(chains, _native.best_of_tensors)
     return labels.view(node.shape[:-1]), score[:, 0]
 
 
@@ -191,10 +189,10 @@ def kbest(
     stop: Tensor,
     k: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return the k best labellings, -1 where there are fewer, and their scores."""
+    """Return the k best labelings, -1 where there are fewer, and their scores."""
     check_count("k", k)
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    return labellings(chains, _native.kbest_of_tensors, k)
+    return labelings(chains, _native.kbest_of_tensors, k)
 
 
 def sample(
@@ -211,4 +209,4 @@ def sample(
     """Return n draws; each sequence has a stream of its own, by the seed and its number."""
     check_count("n", n)
     chains = chains_of(node, length, first, index, start, [edge], stop)
-    return labellings(chains, _native.sample_tensors, n, int(seed))[0]
+    return labelings(chains, _native.sample_tensors, n, int(seed))[0]

@@ -77,7 +77,7 @@ class LogPartition(Function):
 
 
 def _loss_gradient(chain: tuple[Any, ...], labels: Tensor, weight: Tensor) -> list[Tensor]:
-    """Return marginals minus those of the labellings that agree with `labels`: differentiable."""
+    """Return marginals minus those of the labelings that agree with `labels`: differentiable."""
     node = widened(chain[0])  # two gradients are added up: not in half precision
     other = torch.arange(node.shape[-1], device=node.device) != labels[..., None]
     clamped = node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)

@@ -60,7 +60,7 @@ def chain_log_partition(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return log Z [B], the log of the sum of exp(score) over all labellings.
+    """Return log Z [B], the log of the sum of exp(score) over all labelings.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def chain_log_prob(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return the log probability [B] of labellings; labels of -1 and -100 are summed over.
+    """Return the log probability [B] of labelings; labels of -1 and -100 are summed over.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def chain_entropy(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return the entropy [B] of the distribution over labellings, in nats; differentiable at will.
+    """Return the entropy [B] of the distribution over labelings, in nats; differentiable at will.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def chain_kl(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Tensor:
-    """Return KL(p || q) [B] of two distributions over the labellings of the same chains.
+    """Return KL(p || q) [B] of two distributions over the labelings of the same chains.
 
     +inf, with the gradient 0, where q forbids what p allows and where one of them allows nothing. In float64,
     from scores of half precision too; differentiable at will.
@@ -287,7 +287,7 @@ def chain_best(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Paths:
-    """Return the best labelling of each sequence and its score; ties go to the lowest label, from the end.
+    """Return the best labeling of each sequence and its score; ties go to the lowest label, from the end.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def chain_kbest(
     lengths: Lengths | None = None,
     offsets: Lengths | None = None,
 ) -> Paths:
-    """Return the k best labellings, best first: labels [B, k, T] (packed [k, P]), scores [B, k].
+    """Return the k best labelings, best first: labels [B, k, T] (packed [k, P]), scores [B, k].
 
     Where there are fewer than k, labels are -1 and scores -inf.
 
@@ -337,7 +337,7 @@ def chain_sample(
     offsets: Lengths | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Return n independent draws from the distribution over labellings, [B, n, T] (packed [n, P]).
+    """Return n independent draws from the distribution over labelings, [B, n, T] (packed [n, P]).
 
     The generator, or `torch.manual_seed`, decides all of them.
 

@@ -84,7 +84,7 @@ def left_in(each: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def clamped(node: Tensor, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
-    """Return scores without the labellings that do not agree with labels (negative: any) and sets."""
+    """Return scores without the labelings that do not agree with labels (negative: any) and sets."""
     if labels is not None:
         other = torch.arange(node.shape[-1], device=node.device) != labels[..., None]
         node = node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)

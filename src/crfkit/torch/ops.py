@@ -14,7 +14,7 @@ edge        [L, L] as ``edge[from, to]``; or, with any strides, [B, T, L, L] (pa
 
 and answer in these forms: values (log Z, losses, scores) [B] float64; gradients shaped and typed as what they
 are gradients of, 0 at rows that are in no chain; labels int64 [B, T] or packed [P], -1 at such rows and where
-nothing is allowed. An empty sequence has one labelling, of score 0. Where nothing is allowed log Z is -inf,
+nothing is allowed. An empty sequence has one labeling, of score 0. Where nothing is allowed log Z is -inf,
 the loss +inf, and all gradients of that sequence are 0. NaN or +inf among the scores of a sequence makes its
 own values NaN; on the CPU all gradients of that sequence are 0, on CUDA devices they may be NaN. Every
 implementation is deterministic: sums over sequences are made in their order.
@@ -52,7 +52,7 @@ _SCHEMAS = {
         ", Tensor weight, Tensor along_node, Tensor along_start, Tensor along_edge, Tensor along_stop",
         f"({_GRADIENT}, Tensor dot, Tensor logz)",
     ),
-    # the best labelling; ties go to the lowest label, from the last position to the first
+    # the best labeling; ties go to the lowest label, from the last position to the first
     "best": ("", "(Tensor labels, Tensor score)"),
     # [B, k, T] or packed [k, P], and scores [B, k], -inf beyond those that exist
     "kbest": (", int k", "(Tensor labels, Tensor score)"),

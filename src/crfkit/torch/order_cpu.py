@@ -107,7 +107,7 @@ def best(
 ) -> tuple[Tensor, Tensor]:
     """Return the best labels and their scores."""
     chains = _chains(node, length, first, index, start, edges, stop)
-    labels, score = cpu.labellings(chains, _native.best_of_tensors)
+    labels, score = cpu.labelings(chains, _native.best_of_tensors)
     return labels.view(node.shape[:-1]), score[:, 0]
 
 
@@ -121,10 +121,10 @@ def kbest(
     stop: Tensor,
     k: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return the k best labellings and their scores."""
+    """Return the k best labelings and their scores."""
     cpu.check_count("k", k)
     chains = _chains(node, length, first, index, start, edges, stop)
-    return cpu.labellings(chains, _native.kbest_of_tensors, k)
+    return cpu.labelings(chains, _native.kbest_of_tensors, k)
 
 
 def sample(
@@ -141,4 +141,4 @@ def sample(
     """Return n draws."""
     cpu.check_count("n", n)
     chains = _chains(node, length, first, index, start, edges, stop)
-    return cpu.labellings(chains, _native.sample_tensors, n, int(seed))[0]
+    return cpu.labelings(chains, _native.sample_tensors, n, int(seed))[0]

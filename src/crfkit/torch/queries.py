@@ -139,9 +139,9 @@ class Chains:
             raise ValueError(f"sequence {b}: the scores hold NaN or +inf")
         remedy = "check=False lets the other sequences train on"
         if self.log_partition()[b] == -torch.inf:
-            raise ValueError(f"sequence {b}: the scores and constraints allow no labelling; {remedy}")
+            raise ValueError(f"sequence {b}: the scores and constraints allow no labeling; {remedy}")
         if labels is None:
-            what = "the scores and constraints forbid all labellings that `allowed` allows"
+            what = "the scores and constraints forbid all labelings that `allowed` allows"
             raise ValueError(f"sequence {b}: {what}: correct it or the constraints; {remedy}")
         row = self._first_forbidden(b, labels, sets)
         what = f"label {int(labels.flatten()[row])} is forbidden there, after the gold labels before it"

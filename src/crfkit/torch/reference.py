@@ -247,7 +247,7 @@ def loss(
     stop: Tensor,
     labels: Tensor,
 ) -> Tensor:
-    """Return log Z minus log Z over the labellings that agree with `labels` [B, T] (negative: any label)."""
+    """Return log Z minus log Z over the labelings that agree with `labels` [B, T] (negative: any label)."""
     other = torch.arange(node.shape[-1], device=node.device) != labels[..., None]
     clamped = node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)
     free = log_partition(node, length, first, index, start, edge, stop)
@@ -350,7 +350,7 @@ def kbest(
     stop: Tensor,
     k: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return the k best labellings, [B, k, T] or packed [k, P], -1 where there are fewer; and scores [B, k].
+    """Return the k best labelings, [B, k, T] or packed [k, P], -1 where there are fewer; and scores [B, k].
 
     Whole paths are kept for each state, so that nothing has to be traced.
     """

@@ -11,7 +11,7 @@ __all__ = ["Paths"]
 
 
 class Paths(NamedTuple):
-    """Labels by position and scores of whole labellings, on the device where they were found.
+    """Labels by position and scores of whole labelings, on the device where they were found.
 
     Examples
     --------
@@ -24,9 +24,9 @@ class Paths(NamedTuple):
     """
 
     #: [B, T], k best [B, k, T]; packed [P], [k, P]; nested where node was. -1 where a row is not in a chain,
-    #: and where no labelling is allowed.
+    #: and where no labeling is allowed.
     labels: Tensor
-    #: [B] or [B, k] float64; -inf where no labelling is allowed.
+    #: [B] or [B, k] float64; -inf where no labeling is allowed.
     score: Tensor
     offsets: Tensor | None = None  # [B + 1] of packed sequences
     alphabet: tuple[str, ...] = ()  # label names

@@ -36,7 +36,7 @@ BLOCK = 1 << 26  #: bytes of scores of segments at a time
 
 @dataclass(frozen=True)
 class Block:
-    """Some neighbouring sequences of a batch."""
+    """Some neighboring sequences of a batch."""
 
     sequences: slice
     rows: Pointers  # [p] in the rows of all, flattened

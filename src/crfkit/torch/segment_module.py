@@ -1,4 +1,4 @@
-"""A semi-Markov CRF as a layer of a network: labelled segments, whose scores come from below."""
+"""A semi-Markov CRF as a layer of a network: labeled segments, whose scores come from below."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["SegmentCRF"]
 
 
 class SegmentCRF(nn.Module):
-    """A conditional random field over labelled segments: loss, best segments, probabilities.
+    """A conditional random field over labeled segments: loss, best segments, probabilities.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class SegmentCRF(nn.Module):
     max_length : int
         How many positions a segment may have (D).
     constraints : sequence of constraints
-        On the labels of neighbouring segments (`crfkit.constraints`); all queries keep them, the loss too.
+        On the labels of neighboring segments (`crfkit.constraints`); all queries keep them, the loss too.
     device, dtype
         Of the parameters; float32 unless told.
 
@@ -213,7 +213,7 @@ class SegmentCRF(nn.Module):
         scheme : str, optional
             BIO, BIOES, BILOU, ...; told from the tags where omitted.
         outside : {"unit", "long"}
-            Whether each position outside of segments is a segment of its own, labelled O, or each stretch.
+            Whether each position outside of segments is a segment of its own, labeled O, or each stretch.
         width : int, optional
             T; that of the longest sequence where omitted. Triples need it: sequences are as long.
 

@@ -1,6 +1,6 @@
 """The operators of semi-Markov chains, `torch.ops.crfkit.segment_*`.
 
-A sequence is cut into labelled segments of at most D places:
+A sequence is cut into labeled segments of at most D places:
 
 score = start[y_1] + sum_j (node of its places + duration[d_j - 1, y_j] + segment[b_j, d_j - 1, y_j])
         + sum_{j>1} edge[y_{j-1}, y_j] + stop[y_J]

@@ -1,7 +1,7 @@
 """Limits on segment lengths: queries over the states of their automaton, answers in labels.
 
-A state knows its label and how long the segment is (`crfkit.structures.expansion`). Each allowed labelling is
-one path of states, so that sums, best labellings and draws over states are those over labels.
+A state knows its label and how long the segment is (`crfkit.structures.expansion`). Each allowed labeling is
+one path of states, so that sums, best labelings and draws over states are those over labels.
 """
 
 from __future__ import annotations

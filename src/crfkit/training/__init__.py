@@ -1,4 +1,4 @@
-"""Training: the loop around the optimisers and its parts; the function to call is `crfkit.train`."""
+"""Training: the loop around the optimizers and its parts; the function to call is `crfkit.train`."""
 
 from typing import TYPE_CHECKING
 

@@ -27,7 +27,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.batch import Batch
 from crfkit.interrupts import interrupts
-from crfkit.optimise.problem import Step
+from crfkit.optimize.problem import Step
 from crfkit.structures import Chain
 from crfkit.training.boosting_round import Learning, Leaves, Round, grow_round
 from crfkit.training.events import Listener, Progress

@@ -28,7 +28,7 @@ def cause_of(data: TrainingData) -> str:
         before += batch.sequences
     remedy = "scale the values of attributes to about 1"
     if found[0] < _ENORMOUS:
-        return f"Raise l2, use another optimiser, or {remedy}"
+        return f"Raise l2, use another optimizer, or {remedy}"
     return f"The largest value is in {found[1]}; {remedy}"
 
 

@@ -5,7 +5,7 @@ weight, a convex loss P and any subgradient g at w,
 
     P(w) - min P <= |g|^2 / (2 l2)
 
-(minimise the quadratic that bounds P from below; Nesterov 2004, theorem 2.1.10). For likelihood with L2 this
+(minimize the quadratic that bounds P from below; Nesterov 2004, theorem 2.1.10). For likelihood with L2 this
 is the duality gap between w and the marginals at w. Under L1 the pseudo-gradient is such a g.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.optimise.problem import Penalty, Smooth, Step, evaluate
+from crfkit.optimize.problem import Penalty, Smooth, Step, evaluate
 
 __all__ = ["Certificate", "certify", "curvature_of", "exact_step"]
 

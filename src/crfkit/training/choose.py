@@ -1,7 +1,7 @@
-"""Choosing the objective and the optimiser: by name, or the fastest one that is sound, with the reason.
+"""Choosing the objective and the optimizer: by name, or the fastest one that is sound, with the reason.
 
 =============================  ==================================================================
-penalised likelihood with L2   the dual method (chains, segments), which hands over to L-BFGS
+penalized likelihood with L2   the dual method (chains, segments), which hands over to L-BFGS
                                where that is faster
 the same, few weights          L-BFGS from the beginning
 the same, values whose scales  L-BFGS on weights scaled by the diagonal of the Hessian
@@ -30,10 +30,10 @@ from crfkit.arrays import checked_later
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimise.margin.view import MarginChains
-from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError, Optimiser, Penalty
-from crfkit.optimise.sequential.minibatch import MiniBatches
-from crfkit.optimise.sequential.sequences import DualSequences, PerceptronSequences
+from crfkit.optimize.margin.view import MarginChains
+from crfkit.optimize.problem import Convex, Curvature, Differentiable, NotCoveredError, Optimizer, Penalty
+from crfkit.optimize.sequential.minibatch import MiniBatches
+from crfkit.optimize.sequential.sequences import DualSequences, PerceptronSequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
 from crfkit.training.memory import marginal_bytes
 
@@ -43,7 +43,7 @@ _MOST_BYTES = 6 << 30  # of the dual's marginals: Brown with 472 labels has 4 GB
 
 __all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "name_of", "objective_of"]
 
-#: Shorthand for optimisers: the class in `crfkit.optimise`, and options that differ from its defaults.
+#: Shorthand for optimizers: the class in `crfkit.optimize`, and options that differ from its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "lbfgs": ("LBFGS", {"max_iterations": 10_000}),
     "owlqn": (
@@ -94,8 +94,8 @@ ON_GRAPHS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def check_blockwise(optimiser: Any, objective: Objective) -> None:
-    """Raise an error if an optimiser (or one of this name) cannot learn from blocks on disk.
+def check_blockwise(optimizer: Any, objective: Objective) -> None:
+    """Raise an error if an optimizer (or one of this name) cannot learn from blocks on disk.
 
     Examples
     --------
@@ -103,19 +103,19 @@ def check_blockwise(optimiser: Any, objective: Objective) -> None:
     >>> check_blockwise("sgd", Likelihood())
     >>> check_blockwise("dual", Likelihood())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    crfkit.optimise.problem.NotCoveredError: dual needs all data in memory; blocks on disk are for lbfgs, ...
+    crfkit.optimize.problem.NotCoveredError: dual needs all data in memory; blocks on disk are for lbfgs, ...
     """
-    made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
+    made = by_name(optimizer) if isinstance(optimizer, str) and optimizer != "auto" else optimizer
     if not isinstance(made, str) and set(made.needs) - set(BLOCKWISE):
         able = ", ".join(name for name in NAMES if not set(by_name(name).needs) - set(BLOCKWISE))
-        name = optimiser if isinstance(optimiser, str) else name_of(optimiser)
+        name = optimizer if isinstance(optimizer, str) else name_of(optimizer)
         raise NotCoveredError(f"{name} needs all data in memory; blocks on disk are for {able}")
     if objective.whole:
         raise NotCoveredError(
             f"the objective {objective.name} is evaluated on all data together, not on blocks on disk; read "
             'the data as a whole, or give per="sequence"'
         )
-    if not objective.minimises:
+    if not objective.minimizes:
         raise NotCoveredError(
             "the perceptron visits one sequence after the other and needs all in memory, not in blocks; "
             "read the data as a whole, or use the objective likelihood"
@@ -123,9 +123,9 @@ def check_blockwise(optimiser: Any, objective: Objective) -> None:
 
 
 def objective_of(
-    given: Objective | str | None, optimiser: Any = "auto", default: str = "likelihood"
+    given: Objective | str | None, optimizer: Any = "auto", default: str = "likelihood"
 ) -> Objective:
-    """Return an objective given by name or as an object; None: the optimiser's own, or `default`.
+    """Return an objective given by name or as an object; None: the optimizer's own, or `default`.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def objective_of(
     (Perceptron(), Perceptron(), 1.0)
     """
     if given is None:
-        made = by_name(optimiser) if isinstance(optimiser, str) and optimiser != "auto" else optimiser
+        made = by_name(optimizer) if isinstance(optimizer, str) and optimizer != "auto" else optimizer
         given = "perceptron" if PerceptronSequences in getattr(made, "needs", ()) else default
     if isinstance(given, str):
         known = {**OBJECTIVES, **objectives.ON_GRAPHS}
@@ -154,52 +154,52 @@ def by_name(
     tolerance: float | None = None,
     *,
     graphs: bool = False,
-) -> Optimiser:
-    """Return an optimiser with its default options; seed, threads and tolerance (gap) where it has them."""
-    from crfkit import optimise
+) -> Optimizer:
+    """Return an optimizer with its default options; seed, threads and tolerance (gap) where it has them."""
+    from crfkit import optimize
 
     key, known = name.lower().replace("_", "-"), {**NAMES, **(ON_GRAPHS if graphs else {})}
     if key not in known:
         close = difflib.get_close_matches(key, [*known, "auto"], n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"optimiser {name!r} is not known; expected one of auto, {', '.join(known)}{hint}")
+        raise ValueError(f"optimizer {name!r} is not known; expected one of auto, {', '.join(known)}{hint}")
     kind, options = known[key]
-    made = getattr(optimise, kind)
+    made = getattr(optimize, kind)
     own = {f.name for f in fields(made)}
     shared = {"seed": seed, "threads": threads, **({"gap": tolerance} if tolerance else {})}
-    optimiser: Optimiser = made(**options, **{k: v for k, v in shared.items() if k in own})
-    return optimiser
+    optimizer: Optimizer = made(**options, **{k: v for k, v in shared.items() if k in own})
+    return optimizer
 
 
-def name_of(optimiser: Any) -> str:
-    """Return the name of an optimiser for people."""
-    return str(getattr(optimiser, "name", type(optimiser).__name__))
+def name_of(optimizer: Any) -> str:
+    """Return the name of an optimizer for people."""
+    return str(getattr(optimizer, "name", type(optimizer).__name__))
 
 
-def check_suits(problem: Any, optimiser: Optimiser, penalty: Penalty | None = None) -> None:
-    """Refuse an optimiser that lacks what it needs, minimises the perceptron's loss, or leaves bounds."""
-    if not hasattr(optimiser, "needs"):
-        raise TypeError(f"optimiser is {optimiser!r}, expected a name such as 'lbfgs', or an optimiser")
-    if penalty is not None and penalty.nonnegative is not None and not getattr(optimiser, "bounds", False):
+def check_suits(problem: Any, optimizer: Optimizer, penalty: Penalty | None = None) -> None:
+    """Refuse an optimizer that lacks what it needs, minimizes the perceptron's loss, or leaves bounds."""
+    if not hasattr(optimizer, "needs"):
+        raise TypeError(f"optimizer is {optimizer!r}, expected a name such as 'lbfgs', or an optimizer")
+    if penalty is not None and penalty.nonnegative is not None and not getattr(optimizer, "bounds", False):
         raise NotCoveredError(
-            f"{name_of(optimiser)} does not keep the weights of attractive cliques at 0 or more; use lbfgs "
+            f"{name_of(optimizer)} does not keep the weights of attractive cliques at 0 or more; use lbfgs "
             "(smooth objectives), bcfw, one-slack, n-slack or subgradient (max-margin)"
         )
-    if getattr(problem, "drawn", False) and MiniBatches not in optimiser.needs:
+    if getattr(problem, "drawn", False) and MiniBatches not in optimizer.needs:
         raise NotCoveredError(
-            f"{name_of(optimiser)} needs a loss, and the objective {problem.objective.name} only draws its "
+            f"{name_of(optimizer)} needs a loss, and the objective {problem.objective.name} only draws its "
             "gradient; use adagrad, sgd or adam"
         )
-    if not (problem.minimises or {PerceptronSequences, MiniBatches} & {*optimiser.needs}):
+    if not (problem.minimizes or {PerceptronSequences, MiniBatches} & {*optimizer.needs}):
         raise NotCoveredError(
-            f"{name_of(optimiser)} minimises, and the perceptron's loss is least where all weights are 0; "
+            f"{name_of(optimizer)} minimizes, and the perceptron's loss is least where all weights are 0; "
             "use perceptron, pa, arow or mira"
         )
-    for kind in optimiser.needs:
+    for kind in optimizer.needs:
         against = problem.lacks(kind)
         if against:
             remedy = getattr(kind, "remedy", "use LBFGS")
-            raise NotCoveredError(f"{name_of(optimiser)} does not take {against}; {remedy}")
+            raise NotCoveredError(f"{name_of(optimizer)} does not take {against}; {remedy}")
 
 
 def choose(
@@ -209,26 +209,26 @@ def choose(
     seed: int = 0,
     threads: int | None = None,
     tolerance: float | None = None,
-) -> tuple[Optimiser, str]:
-    """Return the fastest sound optimiser, and why.
+) -> tuple[Optimizer, str]:
+    """Return the fastest sound optimizer, and why.
 
     Parameters
     ----------
     problem
-        What is to be minimised.
+        What is to be minimized.
     penalty : Penalty
     seed, threads, tolerance
-        For optimisers that have them.
+        For optimizers that have them.
     """
     if getattr(problem, "drawn", False):
         return by_name("adagrad", seed, graphs=True), "gradients are drawn, and AdaGrad sets its own rates"
-    if not problem.minimises:
+    if not problem.minimizes:
         return by_name("perceptron", seed), "the averaged perceptron has nothing to tune"
     if penalty.sparse:
         return by_name("owlqn", seed, threads), "L1 asks for weights of exactly 0, which OWL-QN gives"
     if problem.lacks(Differentiable):
         return _for_kinks(problem, seed, threads, tolerance)
-    with checked_later():  # inf or nan: values that no optimiser can use; it says so itself
+    with checked_later():  # inf or nan: values that no optimizer can use; it says so itself
         apart = _scales_apart(problem)
     if _APART < apart < np.inf and not problem.lacks(Curvature):
         why = f"scales of values differ by {apart:,.0f}, which the diagonal of the Hessian corrects"
@@ -239,14 +239,14 @@ def choose(
         return by_name("lbfgs", seed, threads), why
     if problem.size < _FEW:
         return by_name("lbfgs", seed, threads), "the model is small, where L-BFGS is fastest"
-    why = "L2-penalised likelihood is solved fastest in the dual; L-BFGS goes on where that is faster"
+    why = "L2-penalized likelihood is solved fastest in the dual; L-BFGS goes on where that is faster"
     return by_name("dual", seed, threads, tolerance), why
 
 
 def _for_kinks(
     problem: Any, seed: int, threads: int | None, tolerance: float | None
-) -> tuple[Optimiser, str]:
-    """Return the optimiser for a loss with kinks, and why."""
+) -> tuple[Optimizer, str]:
+    """Return the optimizer for a loss with kinks, and why."""
     if problem.size >= _FEW and not problem.lacks(MarginChains):
         why = "max-margin is solved fastest in the dual, one sequence after the other"
         return by_name("bcfw", seed, threads, tolerance), why

@@ -4,9 +4,9 @@ A code has a word of bits for each label. Each column splits the labels into two
 learns to tell them apart: n chains of 2 labels cost O(4 n) for each position and not O(L^2). Labels are found
 again by
 
-1. the nearest code word to the bits of the best labellings of the columns, position by position;
+1. the nearest code word to the bits of the best labelings of the columns, position by position;
 2. the nearest code word, by the sum of differences, to the probabilities of the bits;
-3. the labelling that maximises the product of what the columns say of its bits (a pool with all weights 1):
+3. the labeling that maximizes the product of what the columns say of its bits (a pool with all weights 1):
    log p_i is a sum of scores of bits, so that the product is the chain whose weight of a label, or of a
    label n-gram, is the sum of the columns' weights of its bits.
 """

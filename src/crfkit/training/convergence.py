@@ -5,7 +5,7 @@ tolerance), or when its weights are certified to be within the tolerance of the 
 
 There is a `ConvergenceWarning` when a run that has not converged ends by
 
-- a limit of iterations or passes, the optimiser's or `max_iterations`, as in scikit-learn;
+- a limit of iterations or passes, the optimizer's or `max_iterations`, as in scikit-learn;
 - a line search or an update that finds no better point;
 - numbers that are no longer finite.
 
@@ -23,7 +23,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from crfkit.errors import warn_about
-from crfkit.optimise.problem import End
+from crfkit.optimize.problem import End
 
 __all__ = ["MISSED", "WarnedLast", "has_converged", "plain_warnings", "remedy_for"]
 __all__ += ["warn_of_convergence", "warn_of_end"]
@@ -52,22 +52,22 @@ def has_converged(end: End, excess: float, tolerance: float) -> bool:
     return end in (End.CONVERGED, End.SETTLED) or excess <= tolerance
 
 
-def remedy_for(end: End, optimiser: Any, max_iterations: int | None) -> str:
+def remedy_for(end: End, optimizer: Any, max_iterations: int | None) -> str:
     """Return what to change so that a run gets further.
 
     Parameters
     ----------
     end : End
-    optimiser
+    optimizer
         Whose limits may have ended it.
     max_iterations : int, optional
         The limit of the caller, where that has ended it.
 
     Examples
     --------
-    >>> from crfkit.optimise import LBFGS
+    >>> from crfkit.optimize import LBFGS
     >>> remedy_for(End.LIMIT, LBFGS(), None)
-    'Raise the limit, optimiser=LBFGS(max_iterations=2000), or tolerance (--tolerance).'
+    'Raise the limit, optimizer=LBFGS(max_iterations=2000), or tolerance (--tolerance).'
     >>> remedy_for(End.LIMIT, LBFGS(), 50)
     'Raise max_iterations (--max-iter), which is 50, or tolerance (--tolerance).'
     """
@@ -75,15 +75,15 @@ def remedy_for(end: End, optimiser: Any, max_iterations: int | None) -> str:
     if end is End.LIMIT:
         if max_iterations is not None:
             return f"Raise max_iterations (--max-iter), which is {max_iterations}, or {looser}."
-        own = {f.name for f in fields(optimiser)} if is_dataclass(optimiser) else set()
+        own = {f.name for f in fields(optimizer)} if is_dataclass(optimizer) else set()
         name = next((name for name in ("max_iterations", "max_passes") if name in own), None)
         if name is None:
-            return f"Raise the limit of the optimiser, or {looser}."
-        higher = f"{type(optimiser).__name__}({name}={2 * getattr(optimiser, name)})"
-        return f"Raise the limit, optimiser={higher}, or {looser}."
+            return f"Raise the limit of the optimizer, or {looser}."
+        higher = f"{type(optimizer).__name__}({name}={2 * getattr(optimizer, name)})"
+        return f"Raise the limit, optimizer={higher}, or {looser}."
     if end is End.STUCK:
-        return f"Raise {looser} or l2, scale the values of attributes to about 1, or try another optimiser."
-    return "Scale the values of attributes to about 1, raise l2, or try another optimiser, such as lbfgs."
+        return f"Raise {looser} or l2, scale the values of attributes to about 1, or try another optimizer."
+    return "Scale the values of attributes to about 1, raise l2, or try another optimizer, such as lbfgs."
 
 
 def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str = "") -> None:

@@ -1,4 +1,4 @@
-"""One course of training, whatever is trained: start, follow the run, summarise it, warn.
+"""One course of training, whatever is trained: start, follow the run, summarize it, warn.
 
 What differs between sequences and graphs (data, models, dev sets) is left to subclasses.
 """
@@ -17,7 +17,7 @@ from crfkit.fields import Fields
 from crfkit.interrupts import interrupts
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
-from crfkit.optimise.problem import End, Optimiser, Penalty, Stopped, closed
+from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed
 from crfkit.training.certificate import Certificate, curvature_of
 from crfkit.training.checkpoint import Checkpoints, Saver, held_checkpoints
 from crfkit.training.choose import by_name
@@ -35,18 +35,18 @@ _ENOUGH = 1e-4  # the tolerance by default
 
 
 class Course(ABC, Generic[M]):
-    """One training: a problem, its penalty, an optimiser, and when to stop."""
+    """One training: a problem, its penalty, an optimizer, and when to stop."""
 
     problem: Any
     penalty: Penalty
     layout: Layout
     objective: Objective
-    optimiser: Optimiser
-    why: str  #: why this optimiser
+    optimizer: Optimizer
+    why: str  #: why this optimizer
     stop: Stop
     seed: int
     notes: list[str]
-    named: bool  #: whether the optimiser was given by name, or chosen: it has a tolerance by default
+    named: bool  #: whether the optimizer was given by name, or chosen: it has a tolerance by default
 
     # ---- what differs
 
@@ -124,7 +124,7 @@ class Course(ABC, Generic[M]):
         if not warn:
             return model
         most = self.stop.max_iterations
-        remedy = remedy_for(outcome.end, self.optimiser, most if summary.iterations == most else None)
+        remedy = remedy_for(outcome.end, self.optimizer, most if summary.iterations == most else None)
         known = summary.certificate if 2.0 * summary.gap < summary.loss else ""
         try:
             warn_of_end(outcome.end, bool(summary.converged), outcome.reason, remedy, known)
@@ -162,7 +162,7 @@ class Course(ABC, Generic[M]):
         state = None if saved is None else saved.part("run")
         try:
             with checked_later():
-                started = self.optimiser.start(self.problem, self.penalty, w, state=state)
+                started = self.optimizer.start(self.problem, self.penalty, w, state=state)
         except NotFiniteError as error:
             raise NothingLearnedError(str(error)) from error
         run = ending.enter_context(closed(started))
@@ -191,7 +191,7 @@ class Course(ABC, Generic[M]):
             enough=_ENOUGH if self.stop.tolerance is None else self.stop.tolerance,
             curvature=curvature_of(self.penalty, self.problem.convex),
             convex=self.problem.convex,
-            optimum=self.problem.minimises,
+            optimum=self.problem.minimizes,
             halted=halted,
         )
 
@@ -200,11 +200,11 @@ class Course(ABC, Generic[M]):
     ) -> Outcome:
         """Train for a few iterations, as a preparation."""
         stop = Stop(max_seconds=self.stop.max_seconds, max_iterations=iterations)
-        optimiser = by_name("lbfgs", self.seed, threads)
-        if not problem.minimises:
-            optimiser = self.optimiser
+        optimizer = by_name("lbfgs", self.seed, threads)
+        if not problem.minimizes:
+            optimizer = self.optimizer
         with checked_later():
-            run = optimiser.start(problem, self.penalty, w)
+            run = optimizer.start(problem, self.penalty, w)
         return follow(run, RunRecord(), stop, begun=begun)
 
 

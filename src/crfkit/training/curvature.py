@@ -28,7 +28,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Model
-from crfkit.optimise.problem import Curvature
+from crfkit.optimize.problem import Curvature
 
 __all__ = ["with_curvature"]
 
@@ -53,7 +53,7 @@ def with_curvature(
     data : Dataset
         What it was trained on, with the model's names and ids.
     objective : Objective
-        What it was trained by. Of one without a loss to minimise (the perceptron), and of sets of labels in
+        What it was trained by. Of one without a loss to minimize (the perceptron), and of sets of labels in
         structures other than chains of order 1, there is no curvature: the model is returned as it is.
     before : array [F], optional
         The same of earlier data, which is added.
@@ -68,7 +68,7 @@ def with_curvature(
     >>> model.curvature.shape == model.w.shape
     True
     """
-    if not objective.minimises:
+    if not objective.minimizes:
         return model
     loss = objective.bind(model.layout, model.structure, data.batch, threads=threads)
     if not loss.lacks(Curvature):

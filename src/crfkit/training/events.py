@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crfkit.shown import counted
 
-if TYPE_CHECKING:  # opening a model must not load the optimisers
+if TYPE_CHECKING:  # opening a model must not load the optimizers
     from crfkit.arrays import Floats
-    from crfkit.optimise.problem import Step
+    from crfkit.optimize.problem import Step
 
 __all__ = [
     "Begin",
@@ -43,8 +43,8 @@ class Begin:
     labels: int
     attributes: int
     weights: int
-    optimiser: str
-    why: str  #: why this optimiser
+    optimizer: str
+    why: str  #: why this optimizer
     notes: tuple[str, ...] = ()  #: what else is worth knowing, in sentences
     resumed: int = 0  #: iterations that a checkpoint already had
     forecast: str = ""  #: memory and time that are expected, in a sentence; empty where nobody asked
@@ -91,8 +91,8 @@ class Summary:
     gap: float  #: it is at most so far above the optimum; nan when nothing is known
     certificate: str  #: the same in words
     reason: str  #: why training stopped
-    optimiser: str
-    why: str  #: why this optimiser
+    optimizer: str
+    why: str  #: why this optimizer
     seconds: float  #: that training took; nan where a file was opened, which does not say
     iterations: int
     evaluations: float  #: passes over the data
@@ -103,12 +103,12 @@ class Summary:
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`; of a file, without seconds
-    end: str = ""  #: the value of the `crfkit.optimise.End` of the run; empty in files that do not say
+    end: str = ""  #: the value of the `crfkit.optimize.End` of the run; empty in files that do not say
     converged: bool | None = None  #: whether the tolerance was met; None in files that do not say
 
     def __str__(self) -> str:
         took = "" if isnan(self.seconds) else f", {self.seconds:.1f} s"
-        took = f"{self.optimiser}: {counted(self.iterations, 'iteration')}{took}."
+        took = f"{self.optimizer}: {counted(self.iterations, 'iteration')}{took}."
         scored = f"{self.metric} {self.score:.4f}" if self.metric else ""
         judged, whose = f" {scored}." if scored else "", "Objective"
         if self.kept != self.iterations:  # the reason is that of the last weights, all else of those kept
@@ -154,7 +154,7 @@ class History:
 
     Examples
     --------
-    >>> from crfkit.optimise import Step
+    >>> from crfkit.optimize import Step
     >>> history = History()
     >>> history(Progress(1, Step(12.5), float("nan"), float("nan"), 0, 0.1, float("nan")))
     >>> history.objectives

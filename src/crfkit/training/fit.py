@@ -1,6 +1,6 @@
 """One training: its parts, and the steps from data to a model.
 
-Bind the objective to a layout and data, choose the optimiser, find the start, follow the run, summarise it.
+Bind the objective to a layout and data, choose the optimizer, find the start, follow the run, summarize it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
 from crfkit.models.states import HIDDEN
 from crfkit.objectives import Local
-from crfkit.optimise.problem import NotCoveredError, Optimiser, Penalty, Stopped
+from crfkit.optimize.problem import NotCoveredError, Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.causes import cause_of
@@ -43,7 +43,7 @@ _MEMM_ITERATIONS = 20
 
 
 class Fit(Course[Model]):
-    """One training: data, structure, layout, objective, optimiser and when to stop."""
+    """One training: data, structure, layout, objective, optimizer and when to stop."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Fit(Course[Model]):
         structure: Structure,
         objective: Objective,
         features: Features,
-        optimiser: Optimiser | str,
+        optimizer: Optimizer | str,
         stop: Stop,
         init: Init = None,
         seed: int = 0,
@@ -74,9 +74,9 @@ class Fit(Course[Model]):
         if isinstance(self.problem, BlockedProblem):
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
-        self.named = isinstance(optimiser, str)
-        self.optimiser, self.why = self._optimiser(optimiser)
-        check_suits(self.problem, self.optimiser)
+        self.named = isinstance(optimizer, str)
+        self.optimizer, self.why = self._optimizer(optimizer)
+        check_suits(self.problem, self.optimizer)
 
     def _bind(self, pairs: Pointers | None) -> None:
         self.pairs = pairs
@@ -86,7 +86,7 @@ class Fit(Course[Model]):
         self.penalty: Penalty = self.objective.penalty(self.layout)
         self.problem = self.data.bind(self.objective, self.layout, self.structure)
 
-    def _optimiser(self, given: Optimiser | str) -> tuple[Optimiser, str]:
+    def _optimizer(self, given: Optimizer | str) -> tuple[Optimizer, str]:
         if not isinstance(given, str):
             return given, "as asked for"
         if given == "auto":
@@ -124,7 +124,7 @@ class Fit(Course[Model]):
             "dev": "none" if dev is None else fingerprint_of(dev),
             "metric": metric and (metric if dev_every is None else f"{metric} every {dev_every}"),
             "objective": described(self.objective),
-            "optimiser": described(self.optimiser),
+            "optimizer": described(self.optimizer),
             "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
             "layout": repr(options if chosen is None else {**options, "chosen": digest([chosen])}),
             "structure": repr(self.structure),
@@ -172,7 +172,7 @@ class Fit(Course[Model]):
             layout.labels,
             layout.attributes,
             layout.weights,
-            name_of(self.optimiser),
+            name_of(self.optimizer),
             self.why,
             tuple(self.notes),
             resumed,

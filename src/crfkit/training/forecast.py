@@ -1,6 +1,6 @@
-"""What a training will take, before it begins: weights, memory, time, and which optimiser does it.
+"""What a training will take, before it begins: weights, memory, time, and which optimizer does it.
 
-Sizes and the optimiser are those that `train` will have. Memory follows from what each part keeps
+Sizes and the optimizer are those that `train` will have. Memory follows from what each part keeps
 (`training/memory.py`). Time is that of an evaluation of a few sequences, by their share of the positions,
 times the evaluations that runs to the default certificate mostly took.
 """
@@ -20,8 +20,8 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.linear.restrict import restrict
 from crfkit.native import threads_or_all, usable_cores
-from crfkit.optimise import LBFGS, Dual
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize import LBFGS, Dual
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Structure
 from crfkit.training.choose import name_of, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
@@ -48,7 +48,7 @@ class Forecast:
     >>> from crfkit.features import ItemExtractor
     >>> data = ItemExtractor()([[["the"], ["old"], ["dog"]], [["a"], ["dog"]]], [["D", "A", "N"], ["D", "N"]])
     >>> found = forecast(data)
-    >>> found.weights, found.all_pairs, found.by_kind, found.optimiser
+    >>> found.weights, found.all_pairs, found.by_kind, found.optimizer
     (13, 21, {'node': 4, 'transition': 9}, 'LBFGS')
     >>> found.peak > found.growth > 0, found.seconds > 0
     (True, True)
@@ -61,8 +61,8 @@ class Forecast:
     weights: int  #: that training will have
     by_kind: dict[str, int]  #: the same by the slot of scores: node, transition, ...
     all_pairs: int  #: weights with ``features="all"``
-    optimiser: str
-    why: str  #: why this optimiser
+    optimizer: str
+    why: str  #: why this optimizer
     held: int  #: bytes that the program and the data have now; 0 where the system does not say
     bytes: dict[str, int]  #: what training adds, by part
     available: int  #: bytes that the process could still take; 0 where the system does not say
@@ -127,7 +127,7 @@ class Forecast:
         if not np.isnan(self.seconds):
             each = f"{self.evaluations} evaluations of {self.evaluation:.3g} s"
             lines.append(f"{'time':<14}{_duration(self.seconds):>16}  expected: {each}")
-        lines.append(f"{'optimiser':<14}{self.optimiser:>16}  {self.why}")
+        lines.append(f"{'optimizer':<14}{self.optimizer:>16}  {self.why}")
         return "\n".join(lines)
 
 
@@ -137,7 +137,7 @@ def forecast(
     structure: Structure | str = "chain",
     features: Features | str = "observed",
     objective: Objective | str | None = None,
-    optimiser: Optimiser | str = "auto",
+    optimizer: Optimizer | str = "auto",
     stop: Stop = _STOP,
     threads: int | None = None,
     **unknown: NoReturn,
@@ -146,7 +146,7 @@ def forecast(
 
     Parameters
     ----------
-    data, structure, features, objective, optimiser, stop, threads
+    data, structure, features, objective, optimizer, stop, threads
         As in `train`.
 
     Examples
@@ -168,9 +168,9 @@ def forecast(
     refuse_unknown(unknown, "forecast", forecast.__kwdefaults__ or ())
     known = TrainingData(checked_dataset(data, "data"), threads)
     asked = structure_of(structure)
-    goal = objective_of(objective, optimiser, asked.objective)
-    labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
-    return forecast_of(Fit(known, labelled, goal, Features.of(features), optimiser, Stop.of(stop)))
+    goal = objective_of(objective, optimizer, asked.objective)
+    labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
+    return forecast_of(Fit(known, labeled, goal, Features.of(features), optimizer, Stop.of(stop)))
 
 
 def forecast_of(fit: Fit, *, timed: bool = True) -> Forecast:
@@ -178,7 +178,7 @@ def forecast_of(fit: Fit, *, timed: bool = True) -> Forecast:
     problem, layout, stop = fit.problem, fit.layout, fit.stop
     assert isinstance(problem, LinearLoss)
     evaluation = seconds_of_evaluation(problem) if timed else float("nan")
-    evaluations = next((n for kind, n in _EVALUATIONS.items() if isinstance(fit.optimiser, kind)), _OTHERS)
+    evaluations = next((n for kind, n in _EVALUATIONS.items() if isinstance(fit.optimizer, kind)), _OTHERS)
     if stop.max_iterations is not None:
         evaluations = min(evaluations, stop.max_iterations)
     seconds = evaluation * evaluations
@@ -194,10 +194,10 @@ def forecast_of(fit: Fit, *, timed: bool = True) -> Forecast:
         layout.weights,
         {name: len(block.cell) for name, block in layout.block.items() if len(block.cell)},
         every,
-        name_of(fit.optimiser),
+        name_of(fit.optimizer),
         fit.why,
         resident_bytes(),
-        bytes_of(problem, fit.optimiser),
+        bytes_of(problem, fit.optimizer),
         available_bytes(),
         evaluation,
         evaluations,

@@ -41,7 +41,7 @@ def _inverse(given: Any) -> float:
 _TWICE = "CRFsuite's penalty is c2 * |w|^2, without the half: l2 is twice c2"
 _OVER = "l2 is 1 / {name}"
 _LIKELIHOOD = {name: _Here(name, "Likelihood") for name in Likelihood.__dataclass_fields__}
-# Which argument an object is given as; objects that are not here are optimisers.
+# Which argument an object is given as; objects that are not here are optimizers.
 _ARGUMENTS = {"Likelihood": "objective", "Chain": "structure", "Features": "features", "Stop": "stop"}
 # Options of objects that train and estimators are given.
 _OF_OBJECTS: dict[str, _Here] = {
@@ -69,7 +69,7 @@ _NAMES: dict[str, _Here] = {
     "random_state": _Here("seed"),
     "max_iter": _Here("max_iterations", "Stop"),
     "maxiter": _Here("max_iterations", "Stop"),
-    "optimizer": _Here("optimiser"),
+    "optimizer": _Here("optimizer"),
     "num_memories": _Here("memory", "LBFGS"),
     "epsilon": _Here("tolerance", "LBFGS"),
     "delta": _Here("delta", "LBFGS"),
@@ -86,19 +86,19 @@ _NAMES: dict[str, _Here] = {
     "variance": _Here("variance", "AROW"),
     "gamma": _Here("gamma", "AROW"),
 }
-# Algorithms of CRFsuite, CRF++ and Wapiti as options here; others are names of optimisers, or unknown.
+# Algorithms of CRFsuite, CRF++ and Wapiti as options here; others are names of optimizers, or unknown.
 _MISTAKES = {"objective": "perceptron"}
 _ALGORITHMS: dict[str, dict[str, str]] = {
-    "l-bfgs": {"optimiser": "lbfgs"},
-    "l2sgd": {"optimiser": "sgd"},
+    "l-bfgs": {"optimizer": "lbfgs"},
+    "l2sgd": {"optimizer": "sgd"},
     "ap": _MISTAKES,
     "averaged-perceptron": _MISTAKES,
-    "pa": {**_MISTAKES, "optimiser": "pa"},
-    "passive-aggressive": {**_MISTAKES, "optimiser": "pa"},
-    "arow": {**_MISTAKES, "optimiser": "arow"},
-    "mira": {**_MISTAKES, "optimiser": "mira-crfpp"},
-    "rprop+": {"optimiser": "rprop"},
-    "rprop-": {"optimiser": "rprop-minus"},
+    "pa": {**_MISTAKES, "optimizer": "pa"},
+    "passive-aggressive": {**_MISTAKES, "optimizer": "pa"},
+    "arow": {**_MISTAKES, "optimizer": "arow"},
+    "mira": {**_MISTAKES, "optimizer": "mira-crfpp"},
+    "rprop+": {"optimizer": "rprop"},
+    "rprop-": {"optimizer": "rprop-minus"},
     "crf": {"objective": "likelihood"},
     "crf-l2": {"objective": "likelihood"},
 }
@@ -146,7 +146,7 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     for name, value in unknown.items():
         here = _NAMES.get(name)
         if name == "algorithm":
-            chosen = _ALGORITHMS.get(str(value).lower(), {"optimiser": value})
+            chosen = _ALGORITHMS.get(str(value).lower(), {"optimizer": value})
             plain.update({option: repr(name) for option, name in chosen.items()})
         elif name in _NEEDLESS and (here is None or here.option not in options):
             why.append(f"{name}: {_NEEDLESS[name]}")
@@ -167,7 +167,7 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     for part, given in parts.items():
         if part == "LBFGS" and plain.get("objective") == "'perceptron'":
             continue  # limits of an algorithm that has rules of its own here
-        plain[_ARGUMENTS.get(part, "optimiser")] = f"{part}({', '.join(given)})"
+        plain[_ARGUMENTS.get(part, "optimizer")] = f"{part}({', '.join(given)})"
     written = ", ".join(f"{option}={shown}" for option, shown in plain.items())
     advice = [f"write {written}"] if written else []
     if why:
@@ -179,7 +179,7 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
 _SHELL = {
     **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--features", "threads": "--threads"},
     **{"transitions": "--transitions", "seed": "--seed", "max_iterations": "--max-iter"},
-    **{"optimiser": "--optimizer", "objective": "--objective", "max_seconds": "--max-seconds"},
+    **{"optimizer": "--optimizer", "objective": "--objective", "max_seconds": "--max-seconds"},
     **{"tolerance": "--tolerance", "patience": "--patience", "order": "--order"},
 }
 
@@ -193,11 +193,11 @@ def in_the_shell(name: str, value: str | None) -> tuple[dict[str, str], str]:
     --------
     >>> in_the_shell("gaussian_variance", "10")
     ({'--l2': '0.1'}, 'l2 is 1 / gaussian_variance')
-    >>> in_the_shell("algorithm", "ap"), in_the_shell("colour", "red")
+    >>> in_the_shell("algorithm", "ap"), in_the_shell("color", "red")
     (({'--objective': 'perceptron'}, ''), ({}, ''))
     """
     if name == "algorithm":
-        chosen = _ALGORITHMS.get(str(value).lower(), {"optimiser": value or ""})
+        chosen = _ALGORITHMS.get(str(value).lower(), {"optimizer": value or ""})
         return {_SHELL[option]: text for option, text in chosen.items()}, ""
     here = _NAMES.get(name)
     if here is None or here.option not in _SHELL or (here.of == "LBFGS" and name != "epsilon"):

@@ -118,7 +118,7 @@ def _rises(ptr: Pointers, M: int) -> bool:
 def grown(
     rows: Rows, target: Floats, *, leaves: int, smallest: int, features: float, seed: int
 ) -> dict[str, NDArray[Any]]:
-    """Return a tree that minimises the squared error to targets [P, outputs]: CART, the best leaf first.
+    """Return a tree that minimizes the squared error to targets [P, outputs]: CART, the best leaf first.
 
     Parameters
     ----------

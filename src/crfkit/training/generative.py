@@ -59,13 +59,13 @@ class Tables:
     step: Floats  #: [L, L + 1]: to each label, and to the end
     emission: Floats  #: [L, S]
 
-    def normalised(self, smoothing: Smoothing) -> Tables:
+    def normalized(self, smoothing: Smoothing) -> Tables:
         """Return the probabilities of these counts.
 
         Examples
         --------
         >>> counts = Tables(np.array([3.0]), np.array([[1.0, 1.0]]), np.array([[1.0, 0.0]]))
-        >>> counts.normalised(Smoothing(emission=0.5)).emission.tolist()
+        >>> counts.normalized(Smoothing(emission=0.5)).emission.tolist()
         [[0.75, 0.25]]
         """
         added = (smoothing.start, smoothing.transition, smoothing.emission)
@@ -82,7 +82,7 @@ class Tables:
         return float(sum((n * np.log(p)).sum() for n, p in zip(counts.all(), self.all(), strict=True)))
 
     def potentials(self, chain: Chain, data: Observed) -> ChainPotentials:
-        """Return scores whose sum over a labelling is log p(x, y)."""
+        """Return scores whose sum over a labeling is log p(x, y)."""
         node = np.log(self.emission.T)[data.symbol]  # [P, L]
         step = np.log(self.step)
         return chain.potentials(
@@ -138,14 +138,14 @@ def baum_welch(
     tolerance: float = 1e-5,
     threads: int | None = None,
 ) -> Learned:
-    """Return the tables of the best of several starts; one pass is enough where all is labelled.
+    """Return the tables of the best of several starts; one pass is enough where all is labeled.
 
-    A start has the counts of the sequences that are labelled throughout, and random numbers: as large as the
+    A start has the counts of the sequences that are labeled throughout, and random numbers: as large as the
     smoothing, or of mean 1 where no sequence is.
     """
     if not isinstance(data.gold, Sets):
         counts = data.counted(chain, data.gold, data.weight)
-        tables = counts.normalised(smoothing)
+        tables = counts.normalized(smoothing)
         return Learned(tables, [tables.expected_log(counts) + tables.log_prior(smoothing)], True)
     return max(
         (
@@ -176,7 +176,7 @@ def _climb(
             return Learned(tables, history, True)
         if len(history) > max_iterations:
             return Learned(tables, history, False)
-        tables = data.tables(slots, len(chain.labels)).normalised(smoothing)
+        tables = data.tables(slots, len(chain.labels)).normalized(smoothing)
 
 
 def _start(data: Observed, gold: Sets, chain: Chain, smoothing: Smoothing, seed: list[int]) -> Tables:
@@ -191,4 +191,4 @@ def _start(data: Observed, gold: Sets, chain: Chain, smoothing: Smoothing, seed:
     sizes = (smoothing.start, smoothing.transition, smoothing.emission) if whole.any() else (1.0, 1.0, 1.0)
     return Tables(
         *(table + size * draw(table.shape) for table, size in zip(counts.all(), sizes, strict=True))
-    ).normalised(smoothing)
+    ).normalized(smoothing)

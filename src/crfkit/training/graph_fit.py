@@ -21,7 +21,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family, Objective
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Piecewise
-from crfkit.optimise.problem import Optimiser, Stopped
+from crfkit.optimize.problem import Optimizer, Stopped
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name, check_suits, choose, name_of
@@ -53,7 +53,7 @@ class GraphFit(Course[GraphModel]):
         batch: GraphBatch,
         objective: Objective,
         features: Features,
-        optimiser: Optimiser | str,
+        optimizer: Optimizer | str,
         method: Method,
         stop: Stop,
         *,
@@ -72,17 +72,17 @@ class GraphFit(Course[GraphModel]):
         attract = attractive_weights(batch.graph, self.layout)
         self.penalty = replace(objective.penalty(self.layout), nonnegative=attract)
         self.problem = GraphLoss(objective, self.layout, batch, method, weight=weight, threads=threads)
-        self.named = isinstance(optimiser, str)
-        if not isinstance(optimiser, str):
-            self.optimiser, self.why = optimiser, "as asked for"
-        elif optimiser == "auto":
-            self.optimiser, self.why = choose(
+        self.named = isinstance(optimizer, str)
+        if not isinstance(optimizer, str):
+            self.optimizer, self.why = optimizer, "as asked for"
+        elif optimizer == "auto":
+            self.optimizer, self.why = choose(
                 self.problem, self.penalty, seed=seed, threads=threads, tolerance=stop.tolerance
             )
         else:
-            self.optimiser = by_name(optimiser, seed, threads, stop.tolerance, graphs=True)
+            self.optimizer = by_name(optimizer, seed, threads, stop.tolerance, graphs=True)
             self.why = "as asked for"
-        check_suits(self.problem, self.optimiser, self.penalty)
+        check_suits(self.problem, self.optimizer, self.penalty)
 
     def model(self, w: Floats, training: Summary | None = None) -> GraphModel:
         """Return a model with these weights [F]."""
@@ -99,7 +99,7 @@ class GraphFit(Course[GraphModel]):
             "dev": "none" if dev is None else digest(_arrays(dev)),
             "metric": metric,
             "objective": described(self.objective),
-            "optimiser": described(self.optimiser),
+            "optimizer": described(self.optimizer),
             "method": str(self.problem.method),
             "layout": digest([self.layout]),
             "structure": repr(self.batch.graph),
@@ -117,7 +117,7 @@ class GraphFit(Course[GraphModel]):
             labels,
             attributes,
             self.layout.weights,
-            name_of(self.optimiser),
+            name_of(self.optimizer),
             self.why,
             tuple(self.notes),
             resumed,
@@ -134,7 +134,7 @@ class GraphFit(Course[GraphModel]):
 
     def cause(self) -> str:
         """Return the remedy where the first step fails."""
-        return "Raise l2, use another optimiser, or scale the features of factors to about 1"
+        return "Raise l2, use another optimizer, or scale the features of factors to about 1"
 
     def start(self, begun: float) -> tuple[Floats, Stopped | None]:
         """Return the first weights [F], and why training must not go on after them."""
@@ -172,10 +172,10 @@ class GraphFit(Course[GraphModel]):
         return digest([np.asarray(self.init, dtype=np.float64)])
 
     def certified(self, certificate: Certificate, w: Floats) -> Certificate:
-        """Add to a gap of max-margin what the most violating labellings may have been missed by.
+        """Add to a gap of max-margin what the most violating labelings may have been missed by.
 
-        Any labelling bounds the loss from below, so that the dual stays a bound; the loss itself is too low
-        where a method did not find the best labelling, by no more than its upper bound says.
+        Any labeling bounds the loss from below, so that the dual stays a bound; the loss itself is too low
+        where a method did not find the best labeling, by no more than its upper bound says.
         """
         tally = self.problem.tally
         if self.objective.family is not Family.MARGIN or tally.exact == tally.answers:
@@ -187,7 +187,7 @@ class GraphFit(Course[GraphModel]):
             apart = np.where(how.exact, 0.0, how.upper - how.lower)
             missed = dot(self.problem.weight, apart)
         if not np.isfinite(missed):
-            why = "the labellings that violate the margin most were not all found, and nothing bounds them"
+            why = "the labelings that violate the margin most were not all found, and nothing bounds them"
             return replace(certificate, gap=float("nan"), why_not=why)
         return replace(certificate, objective=certificate.objective + missed, gap=certificate.gap + missed)
 

@@ -94,7 +94,7 @@ class GraphValidation:
         The share of right labels (also "auto"), the mean logarithm of the probability of known labels by
         variable, or a function of gold and predicted labels by kind; more is better.
     method : Method
-        Who sums and maximises. An integer program, which a clock ends, is not begun: a score is a function
+        Who sums and maximizes. An integer program, which a clock ends, is not begun: a score is a function
         of the weights.
     threads : int, optional
     """
@@ -130,7 +130,7 @@ class GraphValidation:
         if self._metric == "log_likelihood":
             found = log_likelihood(scores, label, method=self._sums, threads=self._threads)
             return float(np.sum(found)) / int((label >= 0).sum())
-        labelling = inference.decode(scores, self._best, threads=self._threads)
+        labeling = inference.decode(scores, self._best, threads=self._threads)
         if callable(self._metric):
-            return float(self._metric(self._dev.by_kind(label), labelling.labels))
-        return accuracy(self._dev, labelling.labels)
+            return float(self._metric(self._dev.by_kind(label), labeling.labels))
+        return accuracy(self._dev, labeling.labels)

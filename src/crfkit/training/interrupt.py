@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crfkit.optimise.problem import End
+from crfkit.optimize.problem import End
 from crfkit.training.events import Summary
 
 __all__ = ["pass_on"]

@@ -20,7 +20,7 @@ import numpy as np
 from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.interrupts import Interrupts, interrupts
-from crfkit.optimise.problem import End, Run, Step, Stopped
+from crfkit.optimize.problem import End, Run, Step, Stopped
 from crfkit.shown import counted
 from crfkit.training.certificate import certify
 from crfkit.training.events import Listener, Progress, StopTraining

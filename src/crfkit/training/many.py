@@ -19,7 +19,7 @@ from crfkit.aside import Aside
 from crfkit.interrupts import Interrupts, interrupts
 from crfkit.models.model import Model
 from crfkit.native import threads_or_all
-from crfkit.optimise.problem import End
+from crfkit.optimize.problem import End
 from crfkit.training.convergence import MISSED, warn_of_end
 from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, Summary
 from crfkit.training.fit import Fit
@@ -52,7 +52,7 @@ class Trained(NamedTuple):
         self,
         objective: str,
         *,
-        optimiser: str,
+        optimizer: str,
         why: str,
         loss: float = float("nan"),
         notes: Sequence[str] = (),
@@ -67,7 +67,7 @@ class Trained(NamedTuple):
             gap=nan,
             certificate="Nothing is certified of the whole.",
             reason=done,
-            optimiser=optimiser,
+            optimizer=optimizer,
             why=why,
             seconds=self.seconds,
             iterations=self.iterations,

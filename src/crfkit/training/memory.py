@@ -25,22 +25,22 @@ from crfkit.data.batch import KINDS
 from crfkit.linear.fast import FAST
 from crfkit.linear.fast.likelihood import ROW_BYTES
 from crfkit.linear.loss import LinearLoss
-from crfkit.optimise import LBFGS, Dual
-from crfkit.optimise.batch.lbfgs import default_memory
-from crfkit.optimise.batch.vectors import Vectors
+from crfkit.optimize import LBFGS, Dual
+from crfkit.optimize.batch.lbfgs import default_memory
+from crfkit.optimize.batch.vectors import Vectors
 
 __all__ = ["available_bytes", "bytes_of", "marginal_bytes", "resident_bytes"]
 
 _PAIRS = 20  # pairs of vectors that L-BFGS keeps where it finishes what the dual began
 
 
-def bytes_of(problem: LinearLoss, optimiser: Any) -> dict[str, int]:
+def bytes_of(problem: LinearLoss, optimizer: Any) -> dict[str, int]:
     """Return the bytes that training will take on top of the data and the layout, by part.
 
     Parameters
     ----------
     problem : LinearLoss
-    optimiser : Optimiser
+    optimizer : Optimizer
     """
     layout, batch = problem.layout, problem.batch
     P, L, F = batch.positions, layout.labels, layout.weights
@@ -49,16 +49,16 @@ def bytes_of(problem: LinearLoss, optimiser: Any) -> dict[str, int]:
     entries = sum(len(found.id) for found in occurrences if found is not None)
     begin = 0
     parts = {"weights": 3 * 8 * F, "evaluation": _evaluation(problem, P, L, row, entries)}
-    if isinstance(optimiser, Dual):
+    if isinstance(optimizer, Dual):
         parts["dual"] = marginal_bytes(problem) + 4 * entries + 32 * P + _rows(problem, L, row)
         begin = 8 * P * L
-    if isinstance(optimiser, LBFGS | Dual):
+    if isinstance(optimizer, LBFGS | Dual):
         vectors = Vectors(F)
-        most = getattr(optimiser, "memory", None) or default_memory(vectors.kept_bytes())
-        pairs = min(most, _PAIRS) if isinstance(optimiser, Dual) else most
+        most = getattr(optimizer, "memory", None) or default_memory(vectors.kept_bytes())
+        pairs = min(most, _PAIRS) if isinstance(optimizer, Dual) else most
         parts["L-BFGS"] = max(6 * 8 * F + 2 * pairs * vectors.kept_bytes(), begin)
     else:
-        parts["optimiser"] = 8 * entries + 4 * 8 * F
+        parts["optimizer"] = 8 * entries + 4 * 8 * F
     return parts
 
 

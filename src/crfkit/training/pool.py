@@ -25,8 +25,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved, united
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
-from crfkit.optimise import LBFGS
-from crfkit.optimise.problem import End, Penalty
+from crfkit.optimize import LBFGS
+from crfkit.optimize.problem import End, Penalty
 from crfkit.training.loop import follow
 from crfkit.training.record import RunRecord
 from crfkit.training.stop import Stop
@@ -82,7 +82,7 @@ class PoolLoss:
     kind : {"sum-to-one", "positive", "free"}
     """
 
-    minimises = True
+    minimizes = True
 
     def __init__(self, loss: Any, each: Floats, kind: str) -> None:
         self.loss, self.each, self.kind = loss, each, kind
@@ -127,7 +127,7 @@ class Weighed(NamedTuple):
 def learn_weights(
     experts: Sequence[Model], batch: Batch, kind: Kind = "sum-to-one", *, threads: int | None = None
 ) -> Weighed:
-    """Learn the weights of a pool from labelled sequences with the ids of the experts.
+    """Learn the weights of a pool from labeled sequences with the ids of the experts.
 
     Parameters
     ----------

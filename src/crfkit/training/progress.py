@@ -141,7 +141,7 @@ class Display:
                 for what in ("sequence", "position", "label", "attribute", "weight")
             )
         )
-        self.say(f"{event.optimiser}: {event.why}")
+        self.say(f"{event.optimizer}: {event.why}")
         if event.forecast:
             self.say(event.forecast)
         self._noted = event.notes
@@ -170,7 +170,7 @@ def line_of(event: Progress) -> str:
 
     Examples
     --------
-    >>> from crfkit.optimise.problem import Step
+    >>> from crfkit.optimize.problem import Step
     >>> nan = float("nan")
     >>> print(line_of(Progress(12, Step(13139.39, gap=0.24, evaluations=14.0), 0.94, 0.94, 12, 3.2, 4.0)))
     12 · objective 13,139.4 · gap 0.24 · dev 0.9400 · 14 passes · 3.2 s, 4.0 s left

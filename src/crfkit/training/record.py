@@ -10,7 +10,7 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.fields import Fields
-from crfkit.optimise.problem import End, Step, Stopped
+from crfkit.optimize.problem import End, Step, Stopped
 from crfkit.training.events import COLUMNS
 
 __all__ = ["SETTLED", "RunRecord"]
@@ -18,7 +18,7 @@ __all__ = ["SETTLED", "RunRecord"]
 _NAN = float("nan")
 
 #: Patience ends a run only where the objective fell by less than this share of itself in as many passes.
-#: With patience 10 on CoNLL 2002 Spanish, UD English EWT and SkillSpan, by four to six optimisers: 0.01 keeps
+#: With patience 10 on CoNLL 2002 Spanish, UD English EWT and SkillSpan, by four to six optimizers: 0.01 keeps
 #: the best dev score that is ahead in 13 of 14 runs (SGD on SkillSpan: .5159 of .5174); 0.05 loses three (SGD
 #: on Spanish: .7520 of .7592); 0.001 finds that last one, and takes others up to twice the passes.
 SETTLED = 0.01
@@ -34,7 +34,7 @@ class RunRecord:
     best_score: float = _NAN
     best_iteration: int = 0
     stale: int = 0  #: evaluations since
-    stopped: str = ""  #: why the optimiser has ended
+    stopped: str = ""  #: why the optimizer has ended
     end: str = ""  #: what kind of `End` that was
 
     @property
@@ -49,7 +49,7 @@ class RunRecord:
 
     @property
     def stop(self) -> Stopped | None:
-        """How the optimiser has ended; one that does not say what kind of end it is has converged."""
+        """How the optimizer has ended; one that does not say what kind of end it is has converged."""
         return Stopped(End(self.end or End.CONVERGED), self.stopped) if self.stopped else None
 
     def step(self, iteration: int) -> Step:

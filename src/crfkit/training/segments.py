@@ -1,4 +1,4 @@
-"""The structure of labelled segments, settled by gold: its labels, and how long segments are."""
+"""The structure of labeled segments, settled by gold: its labels, and how long segments are."""
 
 from __future__ import annotations
 

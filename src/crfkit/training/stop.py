@@ -19,14 +19,14 @@ class Stop:
     patience : float, optional
         Training ends when the best dev score is so many passes over the data old, and the objective fell by
         less than 1 % in as many passes; before it settles, dev scores do not end it. None: never.
-        Passes are counted as `Step.evaluations` are, the same for every optimiser.
+        Passes are counted as `Step.evaluations` are, the same for every optimizer.
     dev_every : int, optional
         Steps between dev evaluations. Default: after each step, but with passes over the data between them
         as five times the size of the dev set over that of the data, so that they take about a third of the
         time at most.
     tolerance : float, optional
         End when the objective is certified to be at most this fraction above its optimum. Default: 1e-4 with
-        an optimiser given by name; one given as an object ends by its own rules. 0: never.
+        an optimizer given by name; one given as an object ends by its own rules. 0: never.
     max_seconds, max_iterations : optional
         The budget, over all resumed runs. Training ends with the step that uses it up.
 

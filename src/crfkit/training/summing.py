@@ -46,7 +46,7 @@ def summed_up(fit: Course[Any], outcome: Outcome, record: RunRecord, facts: Fact
         gap=certificate.gap,
         certificate=str(certificate),
         reason=outcome.reason,
-        optimiser=name_of(fit.optimiser),
+        optimizer=name_of(fit.optimizer),
         why=fit.why,
         seconds=outcome.seconds,
         iterations=record.iteration,

@@ -13,7 +13,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimise.problem import NotCoveredError, Optimiser
+from crfkit.optimize.problem import NotCoveredError, Optimizer
 from crfkit.structures import STRUCTURES, Structure
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.checkpoint import Checkpoints, held_checkpoints
@@ -38,12 +38,12 @@ def train(
     structure: Structure | str = "chain",
     features: Features | str = "observed",
     objective: Objective | str | None = None,
-    optimiser: Optimiser | str = "auto",
+    optimizer: Optimizer | str = "auto",
     init: Init = None,
     metric: Metric | str = "auto",
     stop: Stop = _STOP,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
-    unlabelled: Dataset | None = None,
+    unlabeled: Dataset | None = None,
     seed: int = 0,
     threads: int | None = None,
     listeners: Sequence[Listener] = (),
@@ -55,24 +55,24 @@ def train(
     Parameters
     ----------
     data : Dataset or BlockedData
-        Labelled sequences, from an extractor or a reader; blocks on disk where memory is short. The model
+        Labeled sequences, from an extractor or a reader; blocks on disk where memory is short. The model
         remembers the extractor (`Dataset.extractor`), so that it can do the same to new data.
     dev : Dataset, optional
         Data to score the weights on: training ends when the score no longer rises, and the best are kept.
     structure : a structure, or "chain" or "local-chain"
-        What is labelled how: a `Chain`, a `LocalChain` (a maximum-entropy Markov model) or `SemiMarkov`
+        What is labeled how: a `Chain`, a `LocalChain` (a maximum-entropy Markov model) or `SemiMarkov`
         segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their names are found
         in the data.
     features : Features, or one of "observed", "all", "likely"
         Which weights there are: ``Features(min_count=3, transitions="observed")``. A word is short for
         ``Features(which=...)``.
     objective : an objective, or its name, optional
-        What to optimise, penalty included: ``Likelihood(l2=0.5)``, or another of `crfkit.objectives`.
-        "perceptron" has optimisers of its own: "perceptron", "perceptron-plain", "pa", "arow", "mira",
+        What to optimize, penalty included: ``Likelihood(l2=0.5)``, or another of `crfkit.objectives`.
+        "perceptron" has optimizers of its own: "perceptron", "perceptron-plain", "pa", "arow", "mira",
         "mira-kbest" and "mira-crfpp".
         Default: the perceptron for these three, else the structure's own: the likelihood, for a local chain
         the local loss.
-    optimiser : an optimiser, its name, or "auto"
+    optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
     init : Model, "memm" or function, optional
@@ -86,11 +86,11 @@ def train(
     checkpoint : path or Checkpoints, optional
         A folder: training goes on from the checkpoint there, with the same result as if it had never been
         interrupted. One that cannot be written (a full disk) gives a warning; training goes on.
-    unlabelled : Dataset, optional
+    unlabeled : Dataset, optional
         Further sequences without labels, for the objectives "entropy" and "posterior". Attributes that only
         they have get weights by ``features="all"``.
     seed : int
-        For optimisers that draw and are given by name.
+        For optimizers that draw and are given by name.
     threads : int, optional
         Default: all cores. The result does not depend on it.
     listeners : sequence of functions
@@ -145,19 +145,19 @@ def train(
     check_number("seed", seed)
     if threads is not None:
         check_number("threads", threads)
-    _check_parts(optimiser, init, metric)
+    _check_parts(optimizer, init, metric)
     if callable(listeners):
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
-    goal = objective_of(objective, optimiser, asked.objective)
+    goal = objective_of(objective, optimizer, asked.objective)
     if isinstance(data, BlockedData):
-        check_blockwise(optimiser, goal)
+        check_blockwise(optimizer, goal)
     with held_checkpoints(checkpoint) as keep:
-        if unlabelled is not None:
-            data = _with_unlabelled(data, unlabelled, goal)
+        if unlabeled is not None:
+            data = _with_unlabeled(data, unlabeled, goal)
         known = TrainingData(data, threads)
         dev = None if dev is None else checked_dataset(dev, "dev")
-        labelled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
-        fit = Fit(known, labelled, goal, kept, optimiser, ending, init, seed)
+        labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
+        fit = Fit(known, labeled, goal, kept, optimizer, ending, init, seed)
         display = display_for(progress)
         if not isinstance(data, BlockedData):
             expected = forecast_of(fit, timed=display is not None)
@@ -171,19 +171,19 @@ def train(
                 display.close()
 
 
-def _with_unlabelled(data: Dataset | BlockedData, more: Dataset, objective: Objective) -> Dataset:
+def _with_unlabeled(data: Dataset | BlockedData, more: Dataset, objective: Objective) -> Dataset:
     """Return the data and sequences without labels, for an objective that learns from them."""
     if isinstance(data, BlockedData):
         raise ValueError(
-            "unlabelled is for data in memory; write its sequences into the blocks, without labels"
+            "unlabeled is for data in memory; write its sequences into the blocks, without labels"
         )
     if not objective.open:
         able = ", ".join(name for name, one in OBJECTIVES.items() if one.open)
         raise NotCoveredError(
-            f"the objective {objective.name} learns nothing from sequences without labels; leave unlabelled "
+            f"the objective {objective.name} learns nothing from sequences without labels; leave unlabeled "
             f"out, or use one of {able}"
         )
-    return checked_dataset(data, "data").with_unlabelled(checked_dataset(more, "unlabelled"))
+    return checked_dataset(data, "data").with_unlabeled(checked_dataset(more, "unlabeled"))
 
 
 def structure_of(given: Any) -> Structure:
@@ -220,13 +220,13 @@ def with_labels_of(structure: Structure, names: Sequence[str]) -> Structure:
     return structure
 
 
-def _check_parts(optimiser: object, init: object, metric: Metric | str) -> None:
+def _check_parts(optimizer: object, init: object, metric: Metric | str) -> None:
     """Refuse wrong arguments before any work begins."""
-    if isinstance(optimiser, str):
-        if optimiser != "auto":
-            by_name(optimiser)
-    elif isinstance(optimiser, type) or not callable(getattr(optimiser, "start", None)):
-        raise TypeError(f"optimiser is {optimiser!r}, expected a name or an optimiser such as LBFGS()")
+    if isinstance(optimizer, str):
+        if optimizer != "auto":
+            by_name(optimizer)
+    elif isinstance(optimizer, type) or not callable(getattr(optimizer, "start", None)):
+        raise TypeError(f"optimizer is {optimizer!r}, expected a name or an optimizer such as LBFGS()")
     if not (init is None or init == "memm" or isinstance(init, Model) or callable(init)):
         raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')
     check_metric(metric)

@@ -49,13 +49,13 @@ class Validation:
         self._function = None if metric == "log_likelihood" else model.judge(metric)
         named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
         self.name = "log_likelihood" if self._function is None else named or type(metric).__name__
-        dev = self._labelled(as_segments(dev) if model.segmental else dev)
+        dev = self._labeled(as_segments(dev) if model.segmental else dev)
         self._spelling = model.spelling_for(self._function)
         self._gold = gold_labels(dev, self._spelling.scheme)
         self._batch = model.batch_of(dev)
         model.check_known(self._gold, self._function, source="the dev set")
 
-    def _labelled(self, dev: Dataset) -> Dataset:
+    def _labeled(self, dev: Dataset) -> Dataset:
         """Return the sequences that have a label at every position."""
         label = dev.batch.label
         if label is None or not dev.batch.positions:

@@ -1,4 +1,4 @@
-"""Random chains as the operators of crfkit.torch take them, and all of their labellings."""
+"""Random chains as the operators of crfkit.torch take them, and all of their labelings."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def rows_of(chains: Chains, b: int) -> list[tuple[int, ...]]:
     return [(b, int(chains.index[b, t]) if chains.index is not None else t) for t in range(n)]
 
 
-def labellings(chains: Chains, b: int) -> list[tuple[float, tuple[int, ...]]]:
-    """Every labelling of one chain with its score in float64, best first; small chains only."""
+def labelings(chains: Chains, b: int) -> list[tuple[float, tuple[int, ...]]]:
+    """Every labeling of one chain with its score in float64, best first; small chains only."""
     rows = rows_of(chains, b)
     node, start, edge, stop = (x.double().cpu() for x in chains.scores)
     found = []

@@ -1,4 +1,4 @@
-"""Annealing finds the best labelling of small graphs, and claims nothing."""
+"""Annealing finds the best labeling of small graphs, and claims nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.inference import NoLabellingError
+from crfkit.inference import NoLabelingError
 from crfkit.methods import Annealing, Enumeration, MethodError
 from tests.cases.graphs import grid, random_graph
 
@@ -20,8 +20,8 @@ def test_small_graphs() -> None:
         scores = random_graph(rng, arity=4, graphs=3, forbidden=0.1 * (trial % 2), labels=(1, 4))
         try:
             best = inference.decode(scores, Enumeration())
-        except NoLabellingError:
-            with pytest.raises(NoLabellingError):
+        except NoLabelingError:
+            with pytest.raises(NoLabelingError):
                 inference.decode(scores, Annealing())
             continue
         answer = inference.decode(scores, Annealing())

@@ -20,7 +20,7 @@ from crfkit.methods import (
     MinCut,
 )
 from crfkit.structures.parts import components
-from tests.cases.graphs import grid, labelling, random_graph
+from tests.cases.graphs import grid, labeling, random_graph
 
 SIDE = 40  # 2**40 cells and more: too wide
 
@@ -56,7 +56,7 @@ def test_sums_of_wide_and_narrow_components() -> None:
     np.testing.assert_allclose(found["node"][-10:], exact["node"], atol=1e-12)
 
 
-def test_the_best_labelling_of_wide_and_narrow_components() -> None:
+def test_the_best_labeling_of_wide_and_narrow_components() -> None:
     scores = wide_and_narrow()
     found = inference.decode(scores)
     assert found.how.exact[1]
@@ -81,10 +81,10 @@ def test_a_small_budget_changes_only_what_is_too_wide(seed: int) -> None:
 
 
 def answer(query: Any, potentials: Any, method: Any) -> Any:
-    """Return an answer, or None where some graph has no labelling."""
+    """Return an answer, or None where some graph has no labeling."""
     try:
         return query(potentials, method=method)
-    except inference.NoLabellingError:
+    except inference.NoLabelingError:
         return None
 
 
@@ -98,7 +98,7 @@ def test_what_is_forbidden_and_given(budget: int, forbidden: float) -> None:
         scores = random_graph(
             rng, graphs=2, variables=6, arity=4, labels=(1, 3), factors=4, cliques=5, forbidden=forbidden
         )
-        some = labelling(rng, scores)
+        some = labeling(rng, scores)
         scores = scores.given({kind: np.where(rng.random(len(y)) < 0.3, y, -1) for kind, y in some.items()})
         total, right = (
             inference.log_partition(scores, method=auto),
@@ -141,7 +141,7 @@ def test_draws_lists_and_counts() -> None:
     assert drawn.how.method.tolist() == ["gibbs + elimination", "elimination"]
     assert drawn.how.exact.tolist() == [False, True]
     for draw, score in zip(drawn["node"], drawn.score, strict=True):
-        np.testing.assert_allclose(scores.labelling_score(draw), score)
+        np.testing.assert_allclose(scores.labeling_score(draw), score)
     np.testing.assert_array_equal(inference.sample(scores, 3, seed=5, threads=1)["node"], drawn["node"])
     assert (inference.sample(scores, 3, seed=6)["node"] != drawn["node"]).any()
     for query in (inference.count, lambda p: inference.kbest(p, 2)):

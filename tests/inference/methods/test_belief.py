@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference, scopes
-from crfkit.inference import NoLabellingError
+from crfkit.inference import NoLabelingError
 from crfkit.methods import BeliefPropagation, Enumeration, MethodError
 from crfkit.structures import Table
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -271,7 +271,7 @@ def test_damping_helps_where_messages_turn_in_circles() -> None:
     assert helped.how.sweeps[0] > 20
 
 
-def test_no_labelling_is_found_by_messages_alone() -> None:
+def test_no_labeling_is_found_by_messages_alone() -> None:
     forbid = np.array([[-np.inf, 0.0], [0.0, -np.inf]])
     chain = Graph.from_factors(
         [2, 2, 2], [([0, 1], forbid), ([1, 2], forbid), ([0], [0.0, -np.inf]), ([2], [-np.inf, 0.0])]
@@ -279,7 +279,7 @@ def test_no_labelling_is_found_by_messages_alone() -> None:
     for schedule in SCHEDULES:
         method = BeliefPropagation(schedule)
         assert inference.log_partition(chain, method=method) == -np.inf
-        with pytest.raises(NoLabellingError):
+        with pytest.raises(NoLabelingError):
             inference.marginals(chain, method=method)
         assert method.best(chain, 1).label.tolist() == [[-1, -1, -1]]
         assert summed(chain, method).node.tolist() == [0.0] * 6
@@ -288,14 +288,12 @@ def test_no_labelling_is_found_by_messages_alone() -> None:
 
 
 def test_a_variable_for_which_no_label_is_left_comes_first_the_next_time() -> None:
-    """Colourings of random graphs with three colours: a labelling exists, and is found."""
+    """Colorings of random graphs with three colors: a labeling exists, and is found."""
     found = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        colour = rng.integers(3, size=40)
-        edges = [
-            (u, v) for u in range(40) for v in range(u) if colour[u] != colour[v] and rng.random() < 0.12
-        ]
+        color = rng.integers(3, size=40)
+        edges = [(u, v) for u in range(40) for v in range(u) if color[u] != color[v] and rng.random() < 0.12]
         potentials = pairwise(
             rng, 40, edges, 3, strength=0.5, pair=np.where(np.eye(3, dtype=bool), -np.inf, 0.0)
         )

@@ -75,7 +75,7 @@ def test_same_bits_for_any_number_of_threads_on_long_levels(damping: float) -> N
 
 
 def test_forbidden_labels_are_not_damped() -> None:
-    """Max-product along a cycle that leaves one labelling."""
+    """Max-product along a cycle that leaves one labeling."""
     only = np.array([[0.0, -np.inf, -np.inf], [-np.inf, 0.5, -np.inf], [-np.inf, -np.inf, -1.0]])
     factors: list[Any] = [([v, (v + 1) % 4], only) for v in range(4)]
     potentials = Graph.from_factors([3] * 4, [*factors, ([2], [0.0, -np.inf, 1.0])])
@@ -87,7 +87,7 @@ def test_forbidden_labels_are_not_damped() -> None:
 
 @pytest.mark.parametrize("labels", [2, 9])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_neighbours_of_what_underflows_are_not_dead(schedule: str, labels: int) -> None:
+def test_neighbors_of_what_underflows_are_not_dead(schedule: str, labels: int) -> None:
     """The hub of a star whose rays go on: products of 1,500 messages are 0 as probabilities."""
     rays = 1500
     edges = [*((0, v) for v in range(1, rays + 1)), *((v, v + rays) for v in range(1, rays + 1))]

@@ -1,4 +1,4 @@
-"""Maximum flows against SciPy; cuts, partial labellings and ordered labels against enumeration."""
+"""Maximum flows against SciPy; cuts, partial labelings and ordered labels against enumeration."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_the_flow_refuses_bad_networks() -> None:
 
 
 @seeds(200)
-def test_a_cut_is_the_best_labelling_also_after_flips(seed: int) -> None:
+def test_a_cut_is_the_best_labeling_also_after_flips(seed: int) -> None:
     rng = np.random.default_rng(seed)
     potentials = binary(rng)
     _, score = best(potentials, MinCut())
@@ -212,7 +212,7 @@ def test_variables_of_one_label_and_without_factors() -> None:
 
 
 @seeds(200)
-def test_what_qpbo_decides_is_in_a_best_labelling(seed: int) -> None:
+def test_what_qpbo_decides_is_in_a_best_labeling(seed: int) -> None:
     rng = np.random.default_rng(seed)
     potentials = binary(rng, lambda r: r.normal(size=(2, 2)), forbid=seed % 2 == 0)
     partial = QPBO().partial(potentials)["x"]

@@ -51,7 +51,7 @@ def test_metrics_keep_the_known_factor(name: str, seed: int) -> None:
     factor = 2.0 * table.max() / table[table > 0].min()
     assert (found.score[0] <= most + 1e-9).all()
     assert (-found.score[0] <= factor * -most + 1e-9).all()
-    np.testing.assert_allclose(potentials.labelling_score(found.label[0]), found.score[0])
+    np.testing.assert_allclose(potentials.labeling_score(found.label[0]), found.score[0])
 
 
 @pytest.mark.parametrize("method", [Expansion(), Swap()], ids=str)
@@ -61,14 +61,14 @@ def test_no_move_helps_and_none_hurts_any_tables(method: Method, seed: int) -> N
     potentials = graphs(rng, rng.normal(size=(L, L)))
     found = method.best(potentials, 1)
     start = potentials.tables["look"].scores.argmax(axis=1)
-    assert (found.score[0] >= potentials.labelling_score(start) - 1e-12).all()
+    assert (found.score[0] >= potentials.labeling_score(start) - 1e-12).all()
     for v in range(potentials.batch.variables):  # a single variable is a move as well, if not by roof duality
         if found.how.notes:
             break
         for y in range(L):
             other = found.label[0].copy()
             other[v] = y
-            assert (potentials.labelling_score(other) <= found.score[0] + 1e-9).all()
+            assert (potentials.labeling_score(other) <= found.score[0] + 1e-9).all()
 
 
 REPELLING: dict[str, Callable[[np.random.Generator, int], Floats]] = {
@@ -94,7 +94,7 @@ def test_without_a_metric_moves_are_never_below_icm(
     potentials = batch.potentials(look=look, near=REPELLING[name](rng, labels))
     found = inference.decode(potentials, method=method)
     assert found.score >= inference.decode(potentials, method="icm").score - 1e-9
-    assert found.score >= potentials.labelling_score(look.argmax(axis=1))[0] - 1e-9
+    assert found.score >= potentials.labeling_score(look.argmax(axis=1))[0] - 1e-9
     assert found.score == pytest.approx(inference.score(potentials, found))
     said = f"for tables that are not {method.needs}: TRWS() may find better labels; those of icm helped"
     assert all(said in note for note in found.how.notes)
@@ -153,7 +153,7 @@ def test_a_graph_does_not_depend_on_the_others_of_its_batch() -> None:
     assert Expansion().best(potentials, 2).label.tolist() == found.label.tolist()
 
 
-def test_variables_of_different_widths_forbidden_labels_and_no_labelling() -> None:
+def test_variables_of_different_widths_forbidden_labels_and_no_labeling() -> None:
     factors: list[tuple[list[int], Floats]] = [
         ([0], np.array([0.0, 1.0])),
         ([1], np.array([-np.inf, 0.0, 0.4])),

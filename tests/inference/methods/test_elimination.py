@@ -1,4 +1,4 @@
-"""Elimination against all labellings one by one, at the edges of what doubles hold, and within its budget."""
+"""Elimination against all labelings one by one, at the edges of what doubles hold, and within its budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference import NoLabellingError
+from crfkit.inference import NoLabelingError
 from crfkit.methods import Elimination, Enumeration, MethodError, TooWideError
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
@@ -18,7 +18,7 @@ ALONE = Elimination(lanes=False)  # components one by one; lanes have tests of t
 
 
 def agrees(scores: GraphPotentials, tolerance: float = 1e-9) -> None:
-    """Compare log Z, marginals of variables and factors, and the best labelling with enumeration."""
+    """Compare log Z, marginals of variables and factors, and the best labeling with enumeration."""
     true, found = Enumeration().marginals(scores, True, 1), ALONE.marginals(scores, True, 1)
     value, _ = ALONE.log_partition(scores, 1)
     np.testing.assert_allclose(found.value, true.value, rtol=tolerance, atol=tolerance)
@@ -105,7 +105,7 @@ def test_scores_that_linear_numbers_could_not_hold() -> None:
     for strength in (100.0, 700.0, 5000.0):
         agrees(cycle(rng, 6, 3, strength=strength))
         agrees(grid(rng, 3, 3, 2, strength=strength, forbidden=0.1))
-    # Only labellings that every table finds unlikely are allowed: 2^-1400 of the tables' largest cells.
+    # Only labelings that every table finds unlikely are allowed: 2^-1400 of the tables' largest cells.
     table = np.array([[0.0, -np.inf], [-np.inf, -490.0]])
     factors = [([0, 1], table), ([1, 2], table), ([2], np.array([-np.inf, 0.0]))]
     scores = Graph.from_factors([2, 2, 2], factors)
@@ -134,7 +134,7 @@ def test_long_chains_need_exponents() -> None:
     assert more - float(found.log_partition) == pytest.approx(5.0)
 
 
-def test_the_best_labelling_of_a_tree_is_not_beaten_by_changing_one_label() -> None:
+def test_the_best_labeling_of_a_tree_is_not_beaten_by_changing_one_label() -> None:
     scores = tree_graph(np.random.default_rng(1), 400, 4)
     best = inference.decode(scores, method=Elimination())
     label = best["node"]
@@ -146,16 +146,16 @@ def test_the_best_labelling_of_a_tree_is_not_beaten_by_changing_one_label() -> N
             assert inference.score(scores, {"node": other}) <= best.score + 1e-9
 
 
-def test_graphs_without_a_labelling() -> None:
+def test_graphs_without_a_labeling() -> None:
     never = [[-np.inf, 0.0], [0.0, -np.inf]]
     found_early = Graph.from_factors([2], [([0], [-np.inf, -np.inf])])
     found_late = cycle(np.random.default_rng(0), 3, 2, pair=never)
     for scores in (found_early, found_late):
         agrees(scores)
         assert inference.log_partition(scores, method=Elimination()) == -np.inf
-        with pytest.raises(NoLabellingError):
+        with pytest.raises(NoLabelingError):
             inference.marginals(scores, method=Elimination())
-        with pytest.raises(NoLabellingError):
+        with pytest.raises(NoLabelingError):
             inference.decode(scores, method=Elimination())
     batch = Graph({"v": 2}, e=["v", "v"]).batch(
         graph_ptr=[0, 3, 6, 7], scopes={"e": [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5]]}

@@ -39,7 +39,7 @@ def same_lists(potentials: GraphPotentials, k: int) -> None:
         for row in np.flatnonzero(there):
             whole = np.zeros(batch.variables, dtype=np.int32)
             whole[mine] = labels[row]
-            assert potentials.labelling_score(whole)[n] == found.score[row, n]
+            assert potentials.labeling_score(whole)[n] == found.score[row, n]
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -60,7 +60,7 @@ def test_k_best_of_shapes(k: int) -> None:
         same_lists(potentials, k)
 
 
-def test_all_labellings_when_all_are_asked_for() -> None:
+def test_all_labelings_when_all_are_asked_for() -> None:
     potentials = cycle(np.random.default_rng(0), 4, 3)
     found = inference.kbest(potentials, 100, method=ALONE)
     assert np.isfinite(found.score).sum() == 81
@@ -69,7 +69,7 @@ def test_all_labellings_when_all_are_asked_for() -> None:
 
 
 def test_equal_scores_are_all_listed_and_repeat() -> None:
-    """All labellings score the same: every one comes once, and in the same order each time."""
+    """All labelings score the same: every one comes once, and in the same order each time."""
     graph = Graph({"v": 2}, e=["v", "v"])
     potentials = graph.batch(sizes={"v": 5}, scopes={"e": [[0, 1], [1, 2], [3, 4]]}).potentials(
         e=np.zeros((2, 2))
@@ -112,17 +112,17 @@ def test_draws_of_random_graphs_are_allowed(seed: int) -> None:
     assert np.isfinite(found.score[:, ~dead]).all()
     assert (found.label[:, dead[potentials.batch.graph_of]] == -1).all()
     alive = np.where(found.label < 0, 0, found.label)
-    np.testing.assert_array_equal(potentials.labelling_score(alive)[:, ~dead], found.score[:, ~dead])
+    np.testing.assert_array_equal(potentials.labeling_score(alive)[:, ~dead], found.score[:, ~dead])
 
 
 def frustrated(rng: np.random.Generator) -> GraphPotentials:
-    """Return a triangle whose neighbours should differ, at a price that only logarithms can hold."""
+    """Return a triangle whose neighbors should differ, at a price that only logarithms can hold."""
     return cycle(rng, 3, 2, pair=rng.normal(size=(3, 2, 2)) - 1000.0 * np.eye(2))
 
 
 @pytest.mark.parametrize("make", [lambda rng: cycle(rng, 4, 2, forbidden=0.1), frustrated])
 def test_draws_by_chi_square(make: Callable[[np.random.Generator], GraphPotentials]) -> None:
-    """How often each labelling is drawn is what p(y) says."""
+    """How often each labeling is drawn is what p(y) says."""
     potentials, n = make(np.random.default_rng(7)), 20_000
     every = Enumeration().kbest(potentials, 16, 1)
     p = np.exp(every.score[:, 0] - every.score[0, 0])
@@ -165,7 +165,7 @@ def test_counts_of_random_graphs(seed: int) -> None:
 
 
 def test_counts_beyond_64_bits() -> None:
-    """Colourings of a chain with three colours: 3 * 2^(n - 1)."""
+    """Colorings of a chain with three colors: 3 * 2^(n - 1)."""
     never = np.where(np.eye(3) > 0, -np.inf, 0.0)
     chain = chain_graph(np.random.default_rng(0), 400, 3, pair=never)
     total = inference.count(chain, method=Elimination())
@@ -179,7 +179,7 @@ def test_counts_beyond_64_bits() -> None:
     assert inference.count(free, method=Elimination()) == 5**300
 
 
-def test_graphs_without_variables_or_labellings() -> None:
+def test_graphs_without_variables_or_labelings() -> None:
     graph = Graph({"v": 2}, e=["v"])
     batch = graph.batch(graph_ptr=[0, 0, 1, 2])
     potentials = batch.potentials(e=[[0.0, 1.0], [-np.inf, -np.inf]])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, _native, inference
-from crfkit.inference import NoLabellingError
-from crfkit.inference.methods.blocks import first_labellings
+from crfkit.inference import NoLabelingError
+from crfkit.inference.methods.blocks import first_labelings
 from crfkit.methods import Enumeration, Gibbs, MethodError
 from crfkit.structures.graph_potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, random_graph
@@ -111,9 +111,9 @@ def test_forbidden_labels_are_never_drawn() -> None:
             method = Gibbs(burn=5, block=block)
             if np.isneginf(right).any():
                 seen += 1
-                with pytest.raises(NoLabellingError):
+                with pytest.raises(NoLabelingError):
                     inference.marginals(scores, method=method)
-                with pytest.raises(NoLabellingError):
+                with pytest.raises(NoLabelingError):
                     inference.sample(scores, 5, method=method)
             else:
                 assert np.isfinite(inference.sample(scores, 40, method=method).score).all()
@@ -121,28 +121,28 @@ def test_forbidden_labels_are_never_drawn() -> None:
 
 
 def test_a_search_that_gave_up_starts_from_what_another_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    search = _native.first_labelling
+    search = _native.first_labeling
 
     def lame(factors: Any, random: bool, seed: int, budget: int) -> Any:
         label, end = search(factors, random, seed, budget)
-        lost = seed % 2  # of two graphs; every search finds a labelling of one
+        lost = seed % 2  # of two graphs; every search finds a labeling of one
         label[scores.batch.graph_of == lost], end[lost] = -1, 2
         return label, end
 
     scores = random_graph(np.random.default_rng(8), graphs=2, forbidden=0.0)
-    monkeypatch.setattr(_native, "first_labelling", lame)
-    label, end = first_labellings(scores, 3, 0, 1000)
+    monkeypatch.setattr(_native, "first_labeling", lame)
+    label, end = first_labelings(scores, 3, 0, 1000)
     assert label.min() >= 0
     assert end.tolist() == [0, 0]
     assert np.isfinite(inference.sample(scores, 6, method=Gibbs()).score).all()
-    label, end = first_labellings(scores, 1, 0, 1000)
+    label, end = first_labelings(scores, 1, 0, 1000)
     assert (label[0] < 0).tolist() == (scores.batch.graph_of == 0).tolist()
     assert end.tolist() == [2, 0]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_scores_whose_squares_overflow(sign: float) -> None:
-    """Two labellings that chains cannot leave, and one that all chains reach."""
+    """Two labelings that chains cannot leave, and one that all chains reach."""
     apart = Graph.from_factors([2, 2], [([0, 1], [[1e300, -np.inf], [-np.inf, sign * 1e300]])])
     how = inference.marginals(apart, method=Gibbs(chains=8, draws=50)).how
     assert not how.converged[0]

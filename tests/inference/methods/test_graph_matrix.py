@@ -1,4 +1,4 @@
-"""Every method of the registry x shapes of graphs x queries, against all labellings one by one.
+"""Every method of the registry x shapes of graphs x queries, against all labelings one by one.
 
 A method has a line in `LINES`: on which shapes its answer to a query is exact, and on which it is an answer
 that may be wrong. Everything else it must refuse with a `MethodError`. Whatever it answers, what it says of
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.inference import NoLabellingError
+from crfkit.inference import NoLabelingError
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.methods import Enumeration, MethodError
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -34,11 +34,11 @@ SHAPES: dict[str, Callable[[np.random.Generator], GraphPotentials]] = {
     "components": lambda rng: random_graph(rng, variables=6, arity=2, labels=(2, 3), graphs=4, forbidden=0.0),
     "arity 3": lambda rng: random_graph(rng, variables=6, arity=3, graphs=3, labels=(2, 4), forbidden=0.05),
     "arity 4": lambda rng: random_graph(rng, variables=7, arity=4, graphs=3, labels=(2, 3), cliques=6),
-    "no labelling": lambda rng: cycle(rng, 3, 2, pair=[[-np.inf, 0.0], [0.0, -np.inf]]),
+    "no labeling": lambda rng: cycle(rng, 3, 2, pair=[[-np.inf, 0.0], [0.0, -np.inf]]),
 }
 ALL = frozenset(SHAPES)
 FORESTS = frozenset({"forest", "forbidding forest"})
-SOME = ALL - {"no labelling"}  # where a search without a proof cannot say that there is none
+SOME = ALL - {"no labeling"}  # where a search without a proof cannot say that there is none
 PAIRS = ALL - {"arity 3", "arity 4"}
 QUERIES = ("log_partition", "marginals", "entropy", "decode", "kbest", "sample", "count")
 SUMS = QUERIES[:3]
@@ -78,10 +78,10 @@ LINES: dict[str, Line] = {
     "min-cut": Line({"decode": frozenset({"attractive grid", "components"})}),
     "qpbo": Line(
         {"decode": frozenset({"attractive grid"})},
-        {"decode": frozenset({"grid", "forbidding grid", "components", "no labelling"})},
+        {"decode": frozenset({"grid", "forbidding grid", "components", "no labeling"})},
     ),
-    "expansion": Line(inexact={"decode": PAIRS - {"forbidding grid", "no labelling"}}),
-    "swap": Line(inexact={"decode": PAIRS - {"forbidding grid", "no labelling"}}),
+    "expansion": Line(inexact={"decode": PAIRS - {"forbidding grid", "no labeling"}}),
+    "swap": Line(inexact={"decode": PAIRS - {"forbidding grid", "no labeling"}}),
     "ishikawa": Line({"decode": frozenset({"attractive grid"})}),
 }
 
@@ -97,12 +97,12 @@ def truth(shape: str, query: str) -> Any:
 
 
 def ask(shape: str, query: str, method: str) -> Any:
-    """Return the answer; None where the graph has no labelling and the query says so."""
+    """Return the answer; None where the graph has no labeling and the query says so."""
     options: dict[str, Any] = {"kbest": {"k": 5}, "sample": {"n": 400, "seed": 3}}.get(query, {})
     given = method_of(method)
     try:
         return getattr(inference, query)(made(shape), method=given, threads=1, **options)
-    except NoLabellingError:
+    except NoLabelingError:
         return None
 
 
@@ -191,7 +191,7 @@ def sample(potentials: GraphPotentials, answer: Any, right: Any, exact: bool) ->
 
 
 def scored(potentials: GraphPotentials, answer: Any) -> None:
-    """The scores of several labellings are theirs."""
+    """The scores of several labelings are theirs."""
     for i, score in enumerate(np.asarray(answer.score)):
         each = np.atleast_1d(score)
         labels = {kind: rows[i] for kind, rows in answer.labels.items()}

@@ -19,7 +19,7 @@ MOST = 200e6  # bytes
 
 
 def clique() -> GraphPotentials:
-    """Return 60 variables that all depend on each other: 2^60 labellings, tables of 2^59 cells."""
+    """Return 60 variables that all depend on each other: 2^60 labelings, tables of 2^59 cells."""
     rng = np.random.default_rng(0)
     nodes = [([v], rng.normal(size=2)) for v in range(60)]
     pairs = [([a, b], 0.01 * rng.normal(size=(2, 2))) for a, b in combinations(range(60), 2)]
@@ -27,7 +27,7 @@ def clique() -> GraphPotentials:
 
 
 def grid() -> GraphPotentials:
-    """Return a grid of 35 x 35 variables: tables of 2^35 cells and more, labellings of more than 10^308."""
+    """Return a grid of 35 x 35 variables: tables of 2^35 cells and more, labelings of more than 10^308."""
     rng = np.random.default_rng(0)
     at = np.arange(35 * 35).reshape(35, 35)
     pairs = [*zip(at[:, 1:].flat, at[:, :-1].flat, strict=True), *zip(at[1:].flat, at[:-1].flat, strict=True)]
@@ -37,7 +37,7 @@ def grid() -> GraphPotentials:
 
 
 def certain() -> GraphPotentials:
-    """Return 2,000 variables of one label beside 18 of two: few labellings, each of them long."""
+    """Return 2,000 variables of one label beside 18 of two: few labelings, each of them long."""
     return Graph.from_factors([2] * 18 + [1] * 2_000, [([0, 1], np.zeros((2, 2)))])
 
 

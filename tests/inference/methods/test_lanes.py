@@ -69,7 +69,7 @@ def agree(potentials: GraphPotentials) -> None:
     np.testing.assert_allclose(best, Enumeration(most=2**24).best(potentials, 1).score[0], rtol=1e-12)
     assert (label[~alive] == -1).any() == bool(dead.any())
     if not dead.any():
-        np.testing.assert_allclose(potentials.labelling_score(label), best, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(potentials.labeling_score(label), best, rtol=1e-12, atol=1e-12)
 
 
 PATTERNS: dict[str, tuple[list[int], list[tuple[int, ...]]]] = {
@@ -117,7 +117,7 @@ def test_large_scores_are_summed_in_logarithms(strength: float, forbidden: float
         agree(copies(rng, 16, width, scopes, strength=strength, forbidden=forbidden))
 
 
-def test_one_large_graph_does_not_change_the_bits_of_its_neighbours() -> None:
+def test_one_large_graph_does_not_change_the_bits_of_its_neighbors() -> None:
     rng = np.random.default_rng(3)
     potentials = copies(rng, 16, *PATTERNS["ring"])
     table = potentials.tables["f0"].scores.copy()

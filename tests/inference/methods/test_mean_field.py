@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference import NoLabellingError
+from crfkit.inference import NoLabelingError
 from crfkit.methods import Enumeration, MeanField, MethodError
 from tests.cases.graphs import grid, pairwise, random_graph, tree_graph
 
@@ -107,23 +107,23 @@ def test_threads_change_no_bit(method: MeanField) -> None:
     assert one.how.sweeps[0] == (5 if method.structure == "naive" else 10)
 
 
-def test_colourings_are_found() -> None:
+def test_colorings_are_found() -> None:
     rng = np.random.default_rng(7)
-    colour = np.argsort(rng.random(60)) % 3
-    edges = [(u, v) for u in range(60) for v in range(u) if colour[u] != colour[v] and rng.random() < 0.08]
+    color = np.argsort(rng.random(60)) % 3
+    edges = [(u, v) for u in range(60) for v in range(u) if color[u] != color[v] and rng.random() < 0.08]
     scores = pairwise(rng, 60, edges, 3, pair=np.where(np.eye(3), -np.inf, 0.0))
     found = inference.log_partition(scores, method=NAIVE)
     assert np.isfinite(found)
 
 
-def test_graphs_without_a_labelling_are_named() -> None:
+def test_graphs_without_a_labeling_are_named() -> None:
     forbid = np.array([[-np.inf, 0.0], [0.0, -np.inf]])
     triangle = Graph.from_factors([2, 2, 2], [([0, 1], forbid), ([1, 2], forbid), ([2, 0], forbid)])
     for method in (NAIVE, FOREST):
         value = inference.log_partition(triangle, method=method)
         assert value == -np.inf
         assert value.how.exact.all()
-        with pytest.raises(NoLabellingError):
+        with pytest.raises(NoLabelingError):
             inference.marginals(triangle, method=method)
 
 
@@ -135,7 +135,7 @@ def test_a_search_that_gives_up_says_so() -> None:
     assert value == -np.inf
     assert not value.how.exact.any()
     assert not value.how.converged.any()
-    assert "no allowed labelling of graph 0 was found" in str(value.how)
+    assert "no allowed labeling of graph 0 was found" in str(value.how)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ SUMMING = [MeanField(), MeanField("forest"), ExpectationPropagation(), Gibbs(), 
         {"graph_ptr": [0, 0, 3, 3], "scopes": {"edge": [[0, 1]]}},
     ],
 )
-def test_empty_graphs_have_one_labelling(method: Method, given: dict[str, Any]) -> None:
+def test_empty_graphs_have_one_labeling(method: Method, given: dict[str, Any]) -> None:
     batch = GRAPH.batch(**given)
     nodes = batch.variables
     for tables in ({}, {"look": np.zeros((nodes, 2)), "edge": np.zeros((2, 2))}):

@@ -39,7 +39,7 @@ def test_a_method_that_is_neither_a_name_nor_a_method() -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "elimination", "enumeration", "gibbs"])
-def test_how_many_labellings(method: str) -> None:
+def test_how_many_labelings(method: str) -> None:
     scores = Graph.from_factors([2, 2], [([0, 1], [[0.0, 1.0], [0.0, 0.0]])])
     ask: Any = inference
     for wrong in (0, 1.5, "3"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.pieces import labelled_together, summed_together
+from crfkit.inference.methods.pieces import labeled_together, summed_together
 from crfkit.methods import Enumeration
 from crfkit.structures.parts import components, part_of
 from tests.cases.graphs import random_graph
@@ -35,12 +35,12 @@ def test_together_as_alone(seed: int) -> None:
     for name, p in right.clique.items():
         at = some[whole.batch.graph_of[whole.batch.scopes[name][:, 0]]]
         np.testing.assert_allclose(summed.clique[name][at], p[at], atol=1e-12)
-    found = labelled_together(whole, split, [(part, EXACT.best(part.potentials(apart), 1)) for part in parts])
+    found = labeled_together(whole, split, [(part, EXACT.best(part.potentials(apart), 1)) for part in parts])
     best = EXACT.best(whole, 1)
     np.testing.assert_allclose(found.score, best.score, atol=1e-12)
     assert found.how.exact.all()
     np.testing.assert_array_equal(found.label == -1, best.label == -1)
-    scored = whole.labelling_score(np.maximum(found.label[0], 0))
+    scored = whole.labeling_score(np.maximum(found.label[0], 0))
     np.testing.assert_allclose(scored[some], best.score[0][some], atol=1e-12)
 
 

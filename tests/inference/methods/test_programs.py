@@ -48,7 +48,7 @@ def test_the_optimum_is_found_and_proved(method: Method) -> None:
         np.testing.assert_allclose(score[how.exact], best[how.exact], rtol=1e-9)
         some = score > -np.inf
         label = np.where(found.label[0] < 0, 0, found.label[0])
-        np.testing.assert_allclose(potentials.labelling_score(label)[some], score[some], rtol=1e-12)
+        np.testing.assert_allclose(potentials.labeling_score(label)[some], score[some], rtol=1e-12)
 
 
 def test_the_linear_program_is_at_least_as_tight_as_trws() -> None:
@@ -72,7 +72,7 @@ def test_losses_make_up_the_bound() -> None:
         for name in losses.given:
             scope = batch.scopes[name]
             lost += np.bincount(batch.graph_of[scope[:, 0]], losses.of(name, label), minlength=batch.graphs)
-        score = potentials.labelling_score(label)
+        score = potentials.labeling_score(label)
         assert (np.isinf(lost) >= np.isinf(score)).all()
         some = np.isfinite(lost)
         np.testing.assert_allclose((losses.bound - lost)[some], score[some], rtol=1e-9, atol=1e-9)
@@ -100,7 +100,7 @@ def test_what_is_shrunk_has_the_same_optimum(most: int) -> None:
         assert found.score[0, 0] == pytest.approx(best.score[0, 0], rel=1e-12)
         if best.score[0, 0] > -np.inf:
             whole = small.label(found.label[0])
-            assert potentials.labelling_score(whole)[0] == pytest.approx(best.score[0, 0], rel=1e-12)
+            assert potentials.labeling_score(whole)[0] == pytest.approx(best.score[0, 0], rel=1e-12)
 
 
 def test_a_hub_is_shrunk_in_time() -> None:
@@ -109,7 +109,7 @@ def test_a_hub_is_shrunk_in_time() -> None:
 
 
 def brute(potentials: GraphPotentials, constraints: list[Linear]) -> float:
-    """Return the best score of the labellings of one graph that keep all constraints."""
+    """Return the best score of the labelings of one graph that keep all constraints."""
     best, batch = -np.inf, potentials.batch
     for label in product(*(range(n) for n in batch.width)):
         sums = [
@@ -117,7 +117,7 @@ def brute(potentials: GraphPotentials, constraints: list[Linear]) -> float:
             for c in constraints
         ]
         if all(c.low <= s <= c.high for c, s in zip(constraints, sums, strict=True)):
-            best = max(best, float(potentials.labelling_score(np.array(label))[0]))
+            best = max(best, float(potentials.labeling_score(np.array(label))[0]))
     return best
 
 
@@ -146,7 +146,7 @@ def test_constraints_are_kept_and_the_best_that_keeps_them_is_found() -> None:
         method = IntegerProgram(constraints=constraints)
         if wanted == -np.inf:
             infeasible += 1
-            with pytest.raises(inference.NoLabellingError):
+            with pytest.raises(inference.NoLabelingError):
                 inference.decode(potentials, method=method)
             continue
         found = inference.decode(potentials, method=method)
@@ -185,14 +185,14 @@ def test_constraints_of_one_graph_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_nothing_allowed_is_no_labelling(method: Method) -> None:
+def test_nothing_allowed_is_no_labeling(method: Method) -> None:
     never = np.where(np.eye(2, dtype=bool), -np.inf, 0.0)
     scores = Graph.from_factors([2] * 3, [([0, 1], never), ([1, 2], never), ([0, 2], never)])
     if method == LinearProgram():  # a fraction of every label is allowed
-        with pytest.raises(MethodError, match="lp found no allowed labelling of graph 0"):
+        with pytest.raises(MethodError, match="lp found no allowed labeling of graph 0"):
             method.best(scores, 1)
         return
-    with pytest.raises(inference.NoLabellingError):
+    with pytest.raises(inference.NoLabelingError):
         inference.decode(scores, method=method)
 
 

@@ -1,4 +1,4 @@
-"""Models of the UAI competitions that elimination cannot do: the best labelling is found and proved.
+"""Models of the UAI competitions that elimination cannot do: the best labeling is found and proved.
 
 The values are in ``index.tsv``, beside the models; see the column ``MPE_proved_by``.
 """
@@ -27,7 +27,7 @@ def proved(name: str) -> float:
 @pytest.mark.parametrize(
     "name", ["GeomSurf-7-gm256", "SegmentationMAP_17", "Segmentation_13", "Promedus_17", "Pedigree_12"]
 )
-def test_the_best_labelling_is_proved(name: str) -> None:
+def test_the_best_labeling_is_proved(name: str) -> None:
     path = next(path for path in (DATA / f"{name}.uai", DATA / f"{name}.uai.gz") if path.exists())
     scores = load_graph(path, evidence=DATA / f"{name}.uai.evid")
     found = inference.decode(scores, method=CombiLP(seconds=None))

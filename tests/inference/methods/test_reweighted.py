@@ -75,7 +75,7 @@ def test_the_seed_moves_the_bound_and_threads_do_not() -> None:
 def test_refuses_what_it_cannot_do() -> None:
     with pytest.raises(MethodError, match="seed is -1"):
         TreeReweighted(seed=-1)
-    with pytest.raises(MethodError, match="cannot look for the best labelling"):
+    with pytest.raises(MethodError, match="cannot look for the best labeling"):
         inference.decode(cycle(np.random.default_rng(0), 3, 2), method=TreeReweighted())
 
 

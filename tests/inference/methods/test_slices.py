@@ -83,7 +83,7 @@ def test_factorial_chains(kinds: str, method: Method) -> None:
 
 
 def test_against_enumeration() -> None:
-    """All labellings of short graphs, added up."""
+    """All labelings of short graphs, added up."""
     potentials = case("ab", seed=3)
     short = np.flatnonzero(np.bincount(potentials.batch.graph_of) <= 8)
     from crfkit.structures.parts import part_of
@@ -146,7 +146,7 @@ def test_forbidden_parts(spread: float) -> None:
     check(GraphPotentials(potentials.batch, tables), components=30)
 
 
-def test_graph_without_a_labelling() -> None:
+def test_graph_without_a_labeling() -> None:
     """Its log Z is -inf; the others have their counts."""
     potentials = case("ab")
     scores = potentials.tables["word a"].scores.copy()
@@ -166,7 +166,7 @@ def test_same_bits_on_any_number_of_threads() -> None:
 
 
 def test_constants_of_graphs() -> None:
-    """What every labelling scores."""
+    """What every labeling scores."""
     plain = case("a")
     constant = np.arange(30.0)
     moved = GraphPotentials(plain.batch, plain.tables, constant)

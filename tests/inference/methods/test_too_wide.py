@@ -16,7 +16,7 @@ LARGE = 24000
 
 
 def hubs(rng: Generator) -> GraphPotentials:
-    """Return a tree in which ten variables have thousands of neighbours."""
+    """Return a tree in which ten variables have thousands of neighbors."""
     edges = [(v - 1 if v <= 10 else int(rng.integers(0, 10)), v) for v in range(1, LARGE)]
     return pairwise(rng, LARGE, edges, 2)
 

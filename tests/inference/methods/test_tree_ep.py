@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference import NoLabellingError
+from crfkit.inference import NoLabelingError
 from crfkit.methods import Enumeration, ExpectationPropagation, MethodError
 from tests.cases.graphs import cycle, grid, random_graph, scores, tree_graph
 
@@ -107,8 +107,8 @@ def test_impossible_graphs() -> None:
     triangle = Graph.from_factors([2, 2, 2], [([0, 1], unequal), ([1, 2], unequal), ([2, 0], unequal)])
     value = inference.log_partition(triangle, method=EP)
     assert value == -np.inf
-    assert "every labelling of graph 0 met a score of -inf" in str(value.how)
-    with pytest.raises(NoLabellingError):
+    assert "every labeling of graph 0 met a score of -inf" in str(value.how)
+    with pytest.raises(NoLabelingError):
         inference.marginals(triangle, method=EP)
 
 

@@ -11,11 +11,11 @@ from crfkit import Graph, inference
 from crfkit.arrays import Floats
 from crfkit.inference.methods.ascent import visits_of
 from crfkit.inference.methods.enumeration import Enumeration
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.methods import ICM, TRWS, DualDecomposition, MethodError
 from crfkit.structures import Table
 from crfkit.structures.graph_potentials import GraphPotentials
-from tests.cases.graphs import chain_graph, grid, labelling, pairwise, random_graph, tree_graph
+from tests.cases.graphs import chain_graph, grid, labeling, pairwise, random_graph, tree_graph
 
 RELAXED: list[Any] = [TRWS(), DualDecomposition()]
 
@@ -27,12 +27,12 @@ def graphs(seeds: range) -> list[GraphPotentials]:
     ]
 
 
-def check(found: Labelled, potentials: GraphPotentials, best: Any) -> None:
+def check(found: Labeled, potentials: GraphPotentials, best: Any) -> None:
     """Labels have the score that is said; score <= optimum <= bound; exact ones are."""
     score, upper = found.score[0], found.how.upper
     some = score > -np.inf
     label = np.where(found.label[0] < 0, 0, found.label[0])
-    np.testing.assert_allclose(potentials.labelling_score(label)[some], score[some], rtol=1e-12)
+    np.testing.assert_allclose(potentials.labeling_score(label)[some], score[some], rtol=1e-12)
     assert (score <= best + 1e-9).all()
     assert (upper >= best - 1e-9).all()
     np.testing.assert_allclose(score[found.how.exact], best[found.how.exact], rtol=1e-9)
@@ -46,7 +46,7 @@ def test_labels_and_bound_bracket_the_optimum(method: Method) -> None:
         try:
             found = method.best(potentials, 1)
         except MethodError as error:
-            if "found no allowed labelling" not in str(error):
+            if "found no allowed labeling" not in str(error):
                 raise
             continue
         check(found, potentials, best)
@@ -128,7 +128,7 @@ def test_same_bits_for_any_number_of_threads(method: Method) -> None:
     np.testing.assert_array_equal(one.how.upper, three.how.upper)
 
 
-def test_a_graph_that_forbids_everything_has_no_labelling() -> None:
+def test_a_graph_that_forbids_everything_has_no_labeling() -> None:
     never = np.full((2, 2), -np.inf)
     potentials = Graph.from_factors([2, 2, 3], [([0, 1], never), ([1, 2], np.zeros((2, 3)))])
     for method in RELAXED:
@@ -136,9 +136,9 @@ def test_a_graph_that_forbids_everything_has_no_labelling() -> None:
         assert found.score[0, 0] == -np.inf
         assert found.how.exact.all()
         assert (found.label == -1).all()
-        with pytest.raises(inference.NoLabellingError):
+        with pytest.raises(inference.NoLabelingError):
             inference.decode(potentials, method=method)
-    with pytest.raises(MethodError, match="icm found no allowed labelling of graph 0"):
+    with pytest.raises(MethodError, match="icm found no allowed labeling of graph 0"):
         ICM().best(potentials, 1)
 
 
@@ -156,7 +156,7 @@ def test_icm_is_never_below_its_start() -> None:
     for seed in range(30):
         rng = np.random.default_rng(seed)
         potentials = random_graph(rng, arity=4, factors=4, forbidden=0.0)
-        start = labelling(rng, potentials)
+        start = labeling(rng, potentials)
         begun = np.asarray(inference.score(potentials, start))
         found = ICM(start=start).best(potentials, 1)
         assert (found.score[0] >= begun - 1e-12).all()
@@ -165,7 +165,7 @@ def test_icm_is_never_below_its_start() -> None:
         for v in range(potentials.batch.variables):  # no single change is better
             for x in range(potentials.batch.width[v]):
                 one[v] = x
-                assert (potentials.labelling_score(one) <= found.score[0] + 1e-9).all()
+                assert (potentials.labeling_score(one) <= found.score[0] + 1e-9).all()
             one[v] = found.label[0, v]
 
 

@@ -13,7 +13,7 @@ purpose:
 - a folder that does not exist is an error before training, not a missing file after it;
 - `Tagger.dump` replaces a file; the original leaves the end of a longer one behind the dump;
 - ``lbfgs`` has one line search (strong Wolfe), whatever ``linesearch`` says; ``l2sgd`` compares rates by the
-  objective after a trial pass (see `crfkit.optimise.SGD`);
+  objective after a trial pass (see `crfkit.optimize.SGD`);
 - training uses all cores; sequences that all have one label, beside a holdout group with others, are a
   ValueError (there is nothing to learn), where CRFsuite learns to prefer that label.
 """

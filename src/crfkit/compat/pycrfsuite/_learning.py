@@ -1,6 +1,6 @@
 """One training as CRFsuite does it: features, iterations and model, with a log line for each.
 
-CRFsuite minimises loss + c1 |w| + c2 |w|^2, without the half: l2 here is 2 * c2. A feature is kept where the
+CRFsuite minimizes loss + c1 |w| + c2 |w|^2, without the half: l2 here is 2 * c2. A feature is kept where the
 sum of its values reaches ``feature.minfreq``; a minimum of 0 keeps all. With a higher minimum the possible
 features that the data never show are dropped again, as there.
 """
@@ -34,7 +34,7 @@ __all__ = ["Example", "Learning"]
 
 
 class Example(NamedTuple):
-    """A labelled sequence."""
+    """A labeled sequence."""
 
     rows: Rows
     label: Ids  #: [T]
@@ -224,7 +224,7 @@ def _frequent_steps(layout: Layout, batch: Batch, minfreq: float) -> Layout:
 def _judged(layout: Layout, chain: Chain, w: Floats, held: Batch) -> Iterator[str]:
     """Give the lines about the holdout group."""
     found = inference.decode(chain.potentials_of(score(layout, w, held), held))
-    model = np.concatenate([np.zeros(0, np.int32), *(labelling.labels for labelling in found)])
+    model = np.concatenate([np.zeros(0, np.int32), *(labeling.labels for labeling in found)])
     ref, L = np.asarray(held.label), layout.labels
     right = model == ref
     counts = [np.bincount(y, minlength=L).tolist() for y in (ref[right], model, ref)]

@@ -1,11 +1,11 @@
 """CRFsuite's five training algorithms, as iterations with their log lines.
 
 =====================  =========================================================================
-lbfgs                  `crfkit.optimise.LBFGS`, OWL-QN where c1 is not 0
-l2sgd                  `crfkit.optimise.SGD`
-averaged-perceptron    `crfkit.optimise.AveragedPerceptron`
-passive-aggressive     `crfkit.optimise.PassiveAggressive`
-arow                   `crfkit.optimise.AROW`
+lbfgs                  `crfkit.optimize.LBFGS`, OWL-QN where c1 is not 0
+l2sgd                  `crfkit.optimize.SGD`
+averaged-perceptron    `crfkit.optimize.AveragedPerceptron`
+passive-aggressive     `crfkit.optimize.PassiveAggressive`
+arow                   `crfkit.optimize.AROW`
 =====================  =========================================================================
 """
 
@@ -21,16 +21,16 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood, Perceptron
-from crfkit.optimise.batch.lbfgs import LBFGS
-from crfkit.optimise.problem import End, Step
-from crfkit.optimise.sequential.perceptron import (
+from crfkit.optimize.batch.lbfgs import LBFGS
+from crfkit.optimize.problem import End, Step
+from crfkit.optimize.sequential.perceptron import (
     AROW,
     AveragedPerceptron,
     MistakeDriven,
     PassiveAggressive,
     Variant,
 )
-from crfkit.optimise.sequential.stochastic import SGD
+from crfkit.optimize.sequential.stochastic import SGD
 from crfkit.structures import Chain
 
 __all__ = ["METHODS", "Method", "Round"]
@@ -94,7 +94,7 @@ _WORDS = {
 
 
 def _ending(method: str, step: Step) -> str:
-    """Return CRFsuite's words for the end of an optimiser."""
+    """Return CRFsuite's words for the end of an optimizer."""
     found = None if step.end is None else _WORDS.get(step.end)
     return f"{method} {found or f'terminated: {step.stopped}'}\n"
 
@@ -180,7 +180,7 @@ class Stochastic(_Titled):
 
 @dataclass
 class Perceptrons(_Titled):
-    """The perceptron and its kin, which learn from wrong labellings only."""
+    """The perceptron and its kin, which learn from wrong labelings only."""
 
     method: MistakeDriven
 

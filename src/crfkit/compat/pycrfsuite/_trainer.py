@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "Trainer"]
 
-#: The version of CRFsuite whose behaviour is followed.
+#: The version of CRFsuite whose behavior is followed.
 CRFSUITE_VERSION = "0.12.2"
 
 

@@ -1,4 +1,4 @@
-"""Distributions over labellings and segmentations, with the properties of torch-struct's."""
+"""Distributions over labelings and segmentations, with the properties of torch-struct's."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class LinearChainCRF(StructDistribution):
         return made.to(scores.dtype)
 
     def _events(self, labels: Tensor) -> Tensor:
-        """Return events of labels [batch, k, N] as [k, batch, ...]; zeros where there is no labelling."""
+        """Return events of labels [batch, k, N] as [k, batch, ...]; zeros where there is no labeling."""
         C = self.log_potentials.shape[-1]
         k = labels.shape[1]
         lengths = torch.where(labels[:, :, 0] < 0, 0, self._length[:, None]).flatten()

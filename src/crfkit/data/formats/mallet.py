@@ -18,7 +18,7 @@ __all__ = ["FORMAT"]
 def _parts(source: Input, options: Given) -> Iterator[Dataset]:
     from crfkit.data.formats.mallet_text import parts
 
-    return parts(source, labelled=options.label is not False)
+    return parts(source, labeled=options.label is not False)
 
 
 def _render(data: Any, options: Given, first: bool) -> bytes:

@@ -2,11 +2,11 @@ r"""MALLET's SimpleTagger text: ``feature feature ... label``, lines of white sp
 
 Fields are split at every single space, as Java does: two spaces give a feature with the empty name, a space
 at the start too, and spaces at the end nothing; TAB does not split. All fields are names of features that are
-there or not (twice is once), but for the last, which is the label in labelled data. Unlike the original, text
+there or not (twice is once), but for the last, which is the label in labeled data. Unlike the original, text
 must be UTF-8.
 
 A written name cannot hold a space, line feed, CR or NUL; values and weights other than 1 cannot be written,
-nor some positions with a label and some without, nor (unlabelled) a last feature with the empty name.
+nor some positions with a label and some without, nor (unlabeled) a last feature with the empty name.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["parts", "render"]
 _SPACE = " \t\v\f\r"  # \s of Java's regular expressions, within a line
 
 
-def parts(source: Input, *, labelled: bool = True) -> Iterator[Dataset]:
+def parts(source: Input, *, labeled: bool = True) -> Iterator[Dataset]:
     """Read features, and yield finished sequences as soon as there are any."""
-    return RowReader(source, "mallet" if labelled else "mallet-without-labels").parts()
+    return RowReader(source, "mallet" if labeled else "mallet-without-labels").parts()
 
 
 def render(data: Dataset, *, first: bool = True) -> str:
@@ -37,12 +37,12 @@ def render(data: Dataset, *, first: bool = True) -> str:
     for what, array in (("values", batch.value), ("weights", batch.weight)):
         if array is not None and (array != 1).any():
             raise ValueError(f"SimpleTagger's text has no way to write {what} other than 1")
-    labelled = batch.label is not None and bool((batch.label >= 0).any())
-    if labelled and batch.label is not None and (batch.label < 0).any():
+    labeled = batch.label is not None and bool((batch.label >= 0).any())
+    if labeled and batch.label is not None and (batch.label < 0).any():
         raise ValueError("some positions have no label; SimpleTagger's text has all labels or none")
     names = spell(data.attributes, batch.attr).tolist()
     labels = [""] * batch.positions
-    if labelled and batch.label is not None:
+    if labeled and batch.label is not None:
         labels = spell(data.labels, batch.label).tolist()
     for string in {*names, *labels}:
         if any(c in string for c in " \n\r\0"):
@@ -53,7 +53,7 @@ def render(data: Dataset, *, first: bool = True) -> str:
         fields = names[ends[p] : ends[p + 1]]
         if len(set(fields)) < len(fields):
             raise ValueError(f"position {p} has a feature twice; SimpleTagger's features are there or not")
-        row = " ".join([*fields, label] if labelled else fields)
+        row = " ".join([*fields, label] if labeled else fields)
         if row.endswith(" ") or not row.strip(_SPACE):
             raise ValueError(
                 f"position {p} ends in an empty name or is blank; SimpleTagger's text cannot hold it"

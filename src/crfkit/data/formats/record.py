@@ -103,7 +103,7 @@ def _common(widths: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Format:
-    """A foreign format: how it is recognised, read and written."""
+    """A foreign format: how it is recognized, read and written."""
 
     name: str
     holds: Literal["columns", "attributes", "either"]  #: whether it gives `Columns` or a `Dataset`

@@ -4,7 +4,7 @@ A group, usually ``gm``, holds ``header`` (2, 0, variables, factors, types of fu
 type and the number of its functions, then the type of values), ``numbers-of-states``, ``factors`` (for each
 the number of its function, the place of its type in the header, the number of its variables, and those) and a
 group ``function-id-TYPE`` with ``indices`` and ``values``. Tables have the *first* variable fastest. Factors
-may share a function, and share a table here too. Minimisation of a sum is assumed: the files do not say.
+may share a function, and share a table here too. Minimization of a sum is assumed: the files do not say.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Constraints on whole labellings, and the best labelling under them: `crfkit.inference.constrained`."""
+"""Constraints on whole labelings, and the best labeling under them: `crfkit.inference.constrained`."""

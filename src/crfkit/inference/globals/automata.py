@@ -1,8 +1,8 @@
-"""The best labelling under rules that small automata keep: states are pairs of a label and a memory.
+"""The best labeling under rules that small automata keep: states are pairs of a label and a memory.
 
 A rule that a free answer does not break needs no memory. So only the broken ones become an automaton, the
 sweep runs over (label, memory), and where its answer breaks another rule, that one is added. The score of
-each answer bounds those of all labellings that keep the rules: the first which keeps them all is the best.
+each answer bounds those of all labelings that keep the rules: the first which keeps them all is the best.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def fits(potentials: Ordered, memories: int) -> bool:
 
 
 def remembered(potentials: Ordered, machine: Machine, threads: int | None) -> tuple[Floats, Path]:
-    """Return the best labellings that an automaton accepts, and their scores, -inf where there is none."""
+    """Return the best labelings that an automaton accepts, and their scores, -inf where there is none."""
     M = len(machine.accept)
     if isinstance(potentials, SemiMarkovPotentials):
         L = len(potentials.structure.labels)
@@ -90,6 +90,6 @@ def remembered(potentials: Ordered, machine: Machine, threads: int | None) -> tu
     values, paths, begins = kernels.best(problem, threads_or_all(threads))
     if not machine.accept[0]:
         values[np.diff(potentials.seq_ptr) == 0] = -np.inf  # the kernels give nothing the score 0
-    found = np.where(paths[0] < 0, 0, paths[0]) // M  # without a path there is no labelling to look at
+    found = np.where(paths[0] < 0, 0, paths[0]) // M  # without a path there is no labeling to look at
     segments = None if begins is None else begins[0].astype(np.bool_)
     return values, Path(potentials.seq_ptr, label[found].astype(np.int32), segments)

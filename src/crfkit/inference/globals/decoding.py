@@ -1,8 +1,8 @@
-"""The best labelling under constraints on whole labellings, exactly (Gupta 2005, section 4.3).
+"""The best labeling under constraints on whole labelings, exactly (Gupta 2005, section 4.3).
 
 All sequences are decoded freely, and most answers keep the constraints. The others are decoded again with a
 memory for what they break, where that takes few states (`automata`): in a batch for each kind of breach. For
-what is left the first of the k best labellings that keeps the constraints is the answer, k = 8, then 64; and
+what is left the first of the k best labelings that keeps the constraints is the answer, k = 8, then 64; and
 else, one sequence after the other, it is a linear program, in integers where that is needed.
 """
 
@@ -26,31 +26,31 @@ from crfkit.inference.globals.program import solve
 from crfkit.inference.globals.resolve import rules_of
 from crfkit.inference.globals.rules import Machine, Rule, steps_of
 from crfkit.inference.globals.trellis import trellis_of
-from crfkit.inference.results import NoLabellingError
+from crfkit.inference.results import NoLabelingError
 from crfkit.inference.training import best
 from crfkit.native import kernels, threads_or_all
 from crfkit.once import once
 from crfkit.structures.chain_potentials import ChainPotentials
 from crfkit.structures.gold import Path
-from crfkit.structures.results import Labelling
+from crfkit.structures.results import Labeling
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials
 
 __all__ = ["WAYS", "Answers", "Constrained", "InfeasibleError", "Rules", "constrained", "constrained_paths"]
 
 Way: TypeAlias = Literal["free", "DP", "k-best", "LP", "ILP", "none"]
-#: How answers are found; "none": no labelling keeps the constraints, and the free answer stands.
+#: How answers are found; "none": no labeling keeps the constraints, and the free answer stands.
 WAYS: tuple[Way, ...] = ("free", "DP", "k-best", "LP", "ILP", "none")
 Rules: TypeAlias = Sequence[tuple[GlobalConstraint, Rule]]
 _ROUNDS = (8, 64)
-_MOST_MARKS = 1 << 24  # parts of rules times labellings that are looked at together
+_MOST_MARKS = 1 << 24  # parts of rules times labelings that are looked at together
 _MOST_TRIED = 20  # constraints, each of which a program tries alone to name the one that cannot be kept
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Constrained(Labelling):
-    """The best labelling that keeps constraints."""
+class Constrained(Labeling):
+    """The best labeling that keeps constraints."""
 
-    free_score: float  #: of the best labelling without constraints
+    free_score: float  #: of the best labeling without constraints
     how: Way  #: found freely, by a dynamic program with a memory, among the k best, or by a linear program
 
     @property
@@ -61,11 +61,11 @@ class Constrained(Labelling):
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The best labellings of N sequences that keep constraints."""
+    """The best labelings of N sequences that keep constraints."""
 
     path: Path
     score: Floats  #: [N]
-    free_score: Floats  #: [N] of the best labellings without constraints
+    free_score: Floats  #: [N] of the best labelings without constraints
     how: NDArray[np.int8]  #: [N] places in `WAYS`
 
     def counts(self) -> dict[str, int]:
@@ -73,7 +73,7 @@ class Answers:
         found = Counter(self.how.tolist())
         return {way: found[i] for i, way in enumerate(WAYS) if found[i]}
 
-    def labellings(self) -> list[Constrained]:
+    def labelings(self) -> list[Constrained]:
         """Return the answers one by one."""
         label, begin = self.path.label, self.path.begin
         return [
@@ -88,11 +88,11 @@ class Answers:
         ]
 
     def tell(self) -> None:
-        """Warn where no labelling keeps the constraints, and free answers stand in."""
+        """Warn where no labeling keeps the constraints, and free answers stand in."""
         without = np.flatnonzero(self.how == WAYS.index("none"))
         if without.size:
             warnings.warn(
-                f"{len(without)} of {len(self.how)} sequences (first: {without[0]}) have no labelling that "
+                f"{len(without)} of {len(self.how)} sequences (first: {without[0]}) have no labeling that "
                 "keeps the constraints; they have their free answers",
                 RuntimeWarning,
                 stacklevel=3,
@@ -112,13 +112,13 @@ class Answers:
         return cls(path, score, free, how)
 
 
-class InfeasibleError(NoLabellingError):
-    """No labelling of a sequence keeps the constraints; `sequence` says which one.
+class InfeasibleError(NoLabelingError):
+    """No labeling of a sequence keeps the constraints; `sequence` says which one.
 
     Examples
     --------
     >>> print(InfeasibleError(3, 0, "AtLeast('a', 5)").after(10))
-    sequence 13 has no labelling that keeps AtLeast('a', 5): relax it, or ask for the free answer there \
+    sequence 13 has no labeling that keeps AtLeast('a', 5): relax it, or ask for the free answer there \
 (infeasible="free", --infeasible free)
     """
 
@@ -126,12 +126,12 @@ class InfeasibleError(NoLabellingError):
         super().__init__(sequence, more)
         others = f" (and {more} more)" if more else ""
         self.args = (
-            f"sequence {sequence} has no labelling that keeps {what}{others}: relax it, or ask for the free "
+            f"sequence {sequence} has no labeling that keeps {what}{others}: relax it, or ask for the free "
             'answer there (infeasible="free", --infeasible free)',
         )
         self.what = what
 
-    def __reduce__(self) -> tuple[type[NoLabellingError], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[NoLabelingError], tuple[Any, ...]]:
         return type(self), (self.sequence, self.more, self.what)
 
     def after(self, sequences: int) -> InfeasibleError:
@@ -146,7 +146,7 @@ def constrained(
     infeasible: Literal["raise", "free"] = "raise",
     threads: int | None = None,
 ) -> Any:
-    """Return the best labelling that keeps constraints on whole labellings.
+    """Return the best labeling that keeps constraints on whole labelings.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def constrained(
         Any number of `crfkit.constraints.AtMost`, `AtLeast`, `Exactly`, `Once`, `Before`, `Implies`,
         `Linear`; all of them hold.
     infeasible : {"raise", "free"}
-        Where no labelling keeps them: raise an `InfeasibleError`, or return the free answer, say so in
+        Where no labeling keeps them: raise an `InfeasibleError`, or return the free answer, say so in
         ``how`` ("none") and warn.
     threads : int, optional
         Default: all cores.
@@ -176,13 +176,13 @@ def constrained(
     """
     if not isinstance(potentials, ChainPotentials | SemiMarkovPotentials):
         raise TypeError(
-            f"potentials are {type(potentials).__name__}; constraints on whole labellings are for chains and "
+            f"potentials are {type(potentials).__name__}; constraints on whole labelings are for chains and "
             "segments, whose labels have an order"
         )
     rules = rules_of(constraints, potentials.structure)
     found = constrained_paths(potentials, rules, infeasible=infeasible, threads=threads)
     found.tell()
-    made = found.labellings()
+    made = found.labelings()
     return made[0] if potentials.single else made
 
 
@@ -273,7 +273,7 @@ class _Search:
         return some[~done], more[~done]
 
     def among_best(self, left: Pointers, k: int) -> Pointers:
-        """Take the first of the k best labellings that keeps the rules; return those without an answer."""
+        """Take the first of the k best labelings that keeps the rules; return those without an answer."""
         parts = sum(rule.parts for _, rule in self.rules)
         some = max(1, _MOST_MARKS // (k * parts))
         rest = [self._among_best(left[i : i + some], k) for i in range(0, len(left), some)]
@@ -282,7 +282,7 @@ class _Search:
     def _among_best(self, left: Pointers, k: int) -> Pointers:
         chosen = self.potentials.select(left)
         rank, scores, path = _among_best(chosen, self.rules, k, self.threads)
-        ended = (rank < 0) & (scores[:, -1] == -np.inf)  # the list has all labellings
+        ended = (rank < 0) & (scores[:, -1] == -np.inf)  # the list has all labelings
         found = np.where(ended, -np.inf, scores[np.arange(len(left)), rank])
         self._take(left, (rank >= 0) | ended, "k-best", found, path)
         rest = ~ended & (rank < 0)
@@ -303,7 +303,7 @@ class _Search:
         self._take(np.array([n]), np.ones(1, np.bool_), answer[1], score, path)
 
     def _take(self, left: Pointers, done: Bools, way: Way, scores: Floats, path: Path) -> None:
-        """Keep the labellings of sequences that are done; where the score is -inf, there is none."""
+        """Keep the labelings of sequences that are done; where the score is -inf, there is none."""
         which = np.flatnonzero(done & (scores > -np.inf))
         to = left[which]
         counts = np.diff(self.ptr)[to]
@@ -326,9 +326,9 @@ def _broken(path: Path, rules: Rules, labels: int) -> Bools:
 def _among_best(
     potentials: Ordered, rules: Rules, k: int, threads: int | None
 ) -> tuple[Pointers, Floats, Path]:
-    """Return the rank of the first of the k best labellings that keeps the rules, [N], or -1.
+    """Return the rank of the first of the k best labelings that keeps the rules, [N], or -1.
 
-    Also the scores of all [N, k], and the labellings of these ranks.
+    Also the scores of all [N, k], and the labelings of these ranks.
     """
     scores, paths, begins = kernels.kbest(potentials.problem, k, threads_or_all(threads))
     labels = potentials.as_labels(paths)  # [k, P]
@@ -344,7 +344,7 @@ def _among_best(
 
 
 def _culprit(one: Ordered, rules: Rules) -> str:
-    """Name the constraint that no labelling keeps; where each can be kept alone, all of them."""
+    """Name the constraint that no labeling keeps; where each can be kept alone, all of them."""
     for item, rule in rules[:_MOST_TRIED]:
         if one.seq_ptr[-1] == 0:
             alone = not _broken(Path(one.seq_ptr, np.zeros(0, np.int32)), [(item, rule)], 1).any()

@@ -1,6 +1,6 @@
-"""Constraints on whole labellings: how often labels occur, in how many runs, in which order.
+"""Constraints on whole labelings: how often labels occur, in how many runs, in which order.
 
-They do not change a model or its probabilities; they say which labellings `crfkit.inference.constrained` may
+They do not change a model or its probabilities; they say which labelings `crfkit.inference.constrained` may
 return (Gupta 2005, section 4.3). Each is a rule about *occurrences*:
 
 ====================  ====================================================================================
@@ -238,7 +238,7 @@ GlobalConstraint: TypeAlias = AtMost | AtLeast | Exactly | Once | Before | Impli
 
 
 def check_globals(constraints: object) -> tuple[GlobalConstraint, ...]:
-    """Return constraints on whole labellings as a tuple; raise a TypeError where it holds something else.
+    """Return constraints on whole labelings as a tuple; raise a TypeError where it holds something else.
 
     Examples
     --------
@@ -253,7 +253,7 @@ Exactly, Once, Before, Implies, Linear
     for place, item in enumerate(made):
         if isinstance(item, Constraint):
             raise TypeError(
-                f"constraints[{place}] is {item!r}, which is about neighbours: give it to the structure, as "
+                f"constraints[{place}] is {item!r}, which is about neighbors: give it to the structure, as "
                 "in Chain(constraints=[...]), before training"
             )
         if not isinstance(item, GlobalConstraint):

@@ -1,4 +1,4 @@
-"""Constraints on whole labellings as plain data, as model files keep them (see `crfkit.structures.rules`)."""
+"""Constraints on whole labelings as plain data, as model files keep them (see `crfkit.structures.rules`)."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def globals_of(plain: object, structure: Any) -> tuple[GlobalConstraint, ...]:
     (Once(labels=None),)
     """
     if not isinstance(plain, list) or not all(isinstance(entry, dict) for entry in plain):
-        raise ValueError("the constraints on whole labellings are not a list")
+        raise ValueError("the constraints on whole labelings are not a list")
     if len(plain) > _MOST:
-        raise ValueError(f"there are {len(plain):,} constraints on whole labellings, more than {_MOST:,}")
+        raise ValueError(f"there are {len(plain):,} constraints on whole labelings, more than {_MOST:,}")
     reading = _Reading(structure)
     made = tuple(reading.constraint(entry) for entry in plain)
     parts = sum(rule.parts for _, rule in rules_of(made, structure))
@@ -105,7 +105,7 @@ class _Reading:
                 return _COUNTS[kind](self._matcher(entry["label"]), entry["k"])
         except (KeyError, TypeError):
             pass  # a message of its own, below
-        raise ValueError(f"a constraint on whole labellings is damaged: {cut(str(entry), 200)}")
+        raise ValueError(f"a constraint on whole labelings is damaged: {cut(str(entry), 200)}")
 
     def _count(self, listed: int) -> None:
         """Count a table of all steps, and names that are compared with those of all labels."""

@@ -1,4 +1,4 @@
-"""The best labelling under constraints as a linear program over the trellis, solved by HiGHS.
+"""The best labeling under constraints as a linear program over the trellis, solved by HiGHS.
 
 Gupta (2005) section 4.3.2, after Roth & Yih (2005): a variable for each arc, flow into a node equals flow out
 of it, and the rows of the constraints. Without constraints the relaxation has integral optima; with them it
@@ -6,7 +6,7 @@ often has. Where it has not, the same program is solved in integers.
 
 Arcs cost what the best path through them loses against the best of all, so that the program sees small
 numbers. Only arcs that lose at most `reach` enter it: whatever it finds within `reach` is the best of all, as
-every better labelling has only such arcs. Otherwise it is solved again with a wider reach.
+every better labeling has only such arcs. Otherwise it is solved again with a wider reach.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What constraints on whole labellings mean for the labels of a structure: a rule for each constraint."""
+"""What constraints on whole labelings mean for the labels of a structure: a rule for each constraint."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What constraints on whole labellings mean for given labels: rules about steps.
+"""What constraints on whole labelings mean for given labels: rules about steps.
 
-A *step* is one position of a labelling (of segments: one segment) together with the label before it. The
-steps of labellings are looked at to see whether they break a rule; the arcs of a trellis are steps too, of
+A *step* is one position of a labeling (of segments: one segment) together with the label before it. The
+steps of labelings are looked at to see whether they break a rule; the arcs of a trellis are steps too, of
 which an integer program chooses some. One table [L + 1, L] says which steps count as an occurrence, its last
 row those of a first label, so that both ways read a constraint alike.
 """
@@ -25,7 +25,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps of labellings, or arcs of a trellis; S of them in N sequences."""
+    """Steps of labelings, or arcs of a trellis; S of them in N sequences."""
 
     before: NDArray[Any]  # [S] the label before; L where there is none
     label: NDArray[Any]  # [S]
@@ -50,7 +50,7 @@ class Steps:
 
 
 def steps_of(path: Path, labels: int) -> Steps:
-    """Return the steps of labellings.
+    """Return the steps of labelings.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Machine:
     """An automaton over steps; it begins in state 0."""
 
     next: NDArray[np.int64]  # [M, L + 1, L] the state after a step; -1: the step is not allowed
-    accept: Bools  # [M] whether a labelling may end there
+    accept: Bools  # [M] whether a labeling may end there
 
 
 class Rows(Protocol):

@@ -1,4 +1,4 @@
-"""The trellis of one sequence: every labelling is a path of arcs, each arc a step with a score.
+"""The trellis of one sequence: every labeling is a path of arcs, each arc a step with a score.
 
 Nodes are what the scores of later steps depend on: the label of a position (order k: the last k labels; with
 limits on lengths: the state of their automaton), of segments the label and the end of a segment. Node 0 is
@@ -78,7 +78,7 @@ class Trellis:
         return Steps(self.before, self.label, self.place, sequence, np.array([0, self.T]))
 
     def path(self, chosen: NDArray[np.bool_], segments: bool) -> Path:
-        """Return the labelling of arcs that lie on one path."""
+        """Return the labeling of arcs that lie on one path."""
         at = np.flatnonzero(chosen)
         at = at[np.argsort(self.place[at])]
         length = self.end[at] - self.place[at]

@@ -1,4 +1,4 @@
-"""Simulated annealing: Gibbs sampling that grows cold, for a labelling with a high score."""
+"""Simulated annealing: Gibbs sampling that grows cold, for a labeling with a high score."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
-from crfkit.inference.methods.blocks import NONE, blocks_of, first_labellings, notes_of
+from crfkit.inference.methods.blocks import NONE, blocks_of, first_labelings, notes_of
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.native import kernels
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -21,10 +21,10 @@ __all__ = ["Annealing"]
 
 @dataclass(frozen=True)
 class Annealing(Method):
-    """A labelling with a high score, for any graph; nothing is proved about it.
+    """A labeling with a high score, for any graph; nothing is proved about it.
 
     The temperature falls by the same factor from sweep to sweep. At the end each variable takes its best
-    label in turn until nothing improves. The best labelling that any restart has seen is the answer.
+    label in turn until nothing improves. The best labeling that any restart has seen is the answer.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Annealing(Method):
     cold: float | None = None  #: last temperature; None: 2 % of the first
     restarts: int = 4  #: the first starts from the best local labels, the others from random ones
     seed: int = 0
-    budget: int = 2**24  #: cells that are looked at to find an allowed labelling
+    budget: int = 2**24  #: cells that are looked at to find an allowed labeling
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -57,9 +57,9 @@ class Annealing(Method):
         if self.hot is not None and self.cold is not None and self.hot < self.cold:
             raise ValueError(f"hot is {self.hot}, below cold, which is {self.cold}")
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling that was found."""
-        start, end = first_labellings(potentials, self.restarts, self.seed, self.budget)
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling that was found."""
+        start, end = first_labelings(potentials, self.restarts, self.seed, self.budget)
         label, score, still = _native.anneal(
             kernels,
             potentials.problem,
@@ -80,7 +80,7 @@ class Annealing(Method):
             lower=score,
             notes=notes_of(end),
         )
-        return Labelled(label[None], score[None], how)
+        return Labeled(label[None], score[None], how)
 
     def _temperatures(self, potentials: GraphPotentials) -> Floats:
         hot = self.hot or max(2.0 * _spread(potentials), 1e-3, self.cold or 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, MethodError
+from crfkit.inference.methods.method import Labeled, MethodError
 from crfkit.native import kernels
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -28,9 +28,9 @@ _ROUNDS = 3  # of ICM after labels were chosen; most of the gain comes in the fi
 class Ascent:
     """Bounds, and the best labels that were found."""
 
-    label: Ids  #: [V]; -1 in graphs for which no allowed labelling was found
+    label: Ids  #: [V]; -1 in graphs for which no allowed labeling was found
     score: Floats  #: [N] of the labels
-    bound: Floats  #: [N] what no labelling is above
+    bound: Floats  #: [N] what no labeling is above
     sweeps: Pointers  #: [N]
     converged: Bools  #: [N]
     notes: tuple[str, ...] = ()
@@ -40,12 +40,12 @@ class Ascent:
         """Whether the labels are the best ones, [N]."""
         return same_score(self.score, self.bound)
 
-    def labelled(self, name: str) -> Labelled:
+    def labeled(self, name: str) -> Labeled:
         """Return the labels as the answer of a method; an error where none were found."""
         lost = np.flatnonzero((self.score == -np.inf) & (self.bound > -np.inf))
         if lost.size:
             raise MethodError(
-                f"{name} found no allowed labelling of graph {lost[0]}, though there may be one; use "
+                f"{name} found no allowed labeling of graph {lost[0]}, though there may be one; use "
                 "method=Elimination() or CombiLP(seconds=None)"
             )
         how = How.of(
@@ -58,11 +58,11 @@ class Ascent:
             upper=np.maximum(self.bound, self.score),
             notes=self.notes,
         )
-        return Labelled(self.label[None], self.score[None], how)
+        return Labeled(self.label[None], self.score[None], how)
 
 
 def same_score(score: Floats, bound: Floats) -> Bools:
-    """Return whether scores reach their bounds, up to rounding; without any labelling both are -inf."""
+    """Return whether scores reach their bounds, up to rounding; without any labeling both are -inf."""
     with np.errstate(invalid="ignore"):
         near: Bools = bound - score <= 1e-9 * np.maximum(1.0, np.abs(bound))
     near |= bound == -np.inf

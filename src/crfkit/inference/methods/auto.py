@@ -2,7 +2,7 @@
 
 What fits the budget of cells is eliminated, so that its answers are exact. What does not fit is answered by
 belief propagation (sums), Gibbs sampling (draws), or cuts, TRW-S, expansion moves and CombiLP (the best
-labelling), and `.how` says so.
+labeling), and `.how` says so.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import lanes_of
-from crfkit.inference.methods.method import Expected, Labelled, Method, MethodError, Summed
-from crfkit.inference.methods.pieces import labelled_together, summed_together
+from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
+from crfkit.inference.methods.pieces import labeled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.inference.methods.trws import TRWS
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -30,7 +30,7 @@ from crfkit.structures.parts import Components, Part, components, part_of
 
 __all__ = ["Auto"]
 
-Answer = TypeVar("Answer", Summed, Labelled)
+Answer = TypeVar("Answer", Summed, Labeled)
 
 #: Variables of a graph for which a cut and a few passes of TRW-S are tried before elimination: they are
 #: faster where they prove their answer.
@@ -101,8 +101,8 @@ class Auto(Method):
         """Return which graphs are sequences of equal slices, [N]."""
         return Elimination(self.budget).pools(potentials)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling, or the best that was found and a bound."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling, or the best that was found and a bound."""
         large = potentials.batch.variables > _LARGE * potentials.batch.graphs
         quick = _quickly(potentials, threads) if large and not lanes_of(potentials, threads).all else None
         if quick is not None:
@@ -113,11 +113,11 @@ class Auto(Method):
             exact,
             lambda some: exact.best(some, threads),
             lambda some: self._wide_best(some, threads),
-            labelled_together,
+            labeled_together,
         )
 
-    def _wide_best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labellings of graphs that are too wide to be eliminated, or good ones."""
+    def _wide_best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labelings of graphs that are too wide to be eliminated, or good ones."""
         every = Components(potentials.batch, np.arange(potentials.batch.graphs, dtype=np.int32))
         left = np.ones(potentials.batch.graphs, dtype=np.bool_)
         pieces = list(cut_graphs(potentials, threads))
@@ -127,13 +127,13 @@ class Auto(Method):
             part = _part(every, left)
             found = search_labels(part.potentials(potentials), self.seconds, threads)
             pieces.append((part, self._noted(found)))
-        return labelled_together(potentials, every, pieces)
+        return labeled_together(potentials, every, pieces)
 
-    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
-        """Return the k best labellings; graphs that are too wide are refused."""
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labeled:
+        """Return the k best labelings; graphs that are too wide are refused."""
         return Elimination(self.budget).kbest(potentials, k, threads)
 
-    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labeled:
         """Return n independent draws; those of components that are too wide are of Markov chains."""
         exact, other = Elimination(self.budget), (seed + _APART) % 2**64
         return self._answer(
@@ -141,11 +141,11 @@ class Auto(Method):
             exact,
             lambda some: exact.sample(some, n, seed, threads),
             lambda some: self._noted(Gibbs(block=True).sample(some, n, other, threads)),
-            labelled_together,
+            labeled_together,
         )
 
     def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
-        """Return how many labellings are allowed; graphs that are too wide are refused."""
+        """Return how many labelings are allowed; graphs that are too wide are refused."""
         return Elimination(self.budget).count(potentials, threads)
 
     def _answer(
@@ -182,8 +182,8 @@ class Auto(Method):
         return replace(answer, how=replace(answer.how, notes=(note, *answer.how.notes)))
 
 
-def _quickly(potentials: GraphPotentials, threads: int) -> Labelled | None:
-    """Return the best labellings of all graphs, where a cut or a few passes of TRW-S prove them."""
+def _quickly(potentials: GraphPotentials, threads: int) -> Labeled | None:
+    """Return the best labelings of all graphs, where a cut or a few passes of TRW-S prove them."""
     for method in (MinCut(), TRWS(sweeps=_PASSES)):
         try:
             found = method.best(potentials, threads)

@@ -15,7 +15,7 @@ from crfkit import _native
 from crfkit.arrays import Bools, Floats
 from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Expected, Labelled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
 from crfkit.native import kernels
 from crfkit.structures.graph_gold import factor_weights
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -123,7 +123,7 @@ class BeliefPropagation(MessagePassing):
     """Messages until they rest: exact on graphs without cycles, Bethe's approximation on others.
 
     "paths" sweeps forests of the graph, each exactly: the rows of a grid and then its columns, a chain and
-    then its skips (tree reparameterisation; Wainwright, Jaakkola & Willsky 2003). "sequential" visits
+    then its skips (tree reparameterization; Wainwright, Jaakkola & Willsky 2003). "sequential" visits
     variables in their order, up and down. "residual" makes the message first whose sources moved most.
 
     Examples
@@ -148,14 +148,14 @@ class BeliefPropagation(MessagePassing):
         """Return expected counts; log Z is Bethe's where there are cycles."""
         return self.counted(potentials, weight, threads, None)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
         """Return labels by max-product, each given those before it."""
         run, plan = self.run(potentials, threads, maxima=True)
         label = run.labels()
         graphs = potentials.batch.graphs
         none = np.zeros(graphs, dtype=np.bool_)
         none[potentials.batch.graph_of[label < 0]] = True
-        score = potentials.labelling_score(np.maximum(label, 0))
+        score = potentials.labeling_score(np.maximum(label, 0))
         score[none] = -np.inf
         label[np.isneginf(score)[potentials.batch.graph_of]] = -1
-        return Labelled(label[None], score[None], self._how(potentials, run, plan))
+        return Labeled(label[None], score[None], self._how(potentials, run, plan))

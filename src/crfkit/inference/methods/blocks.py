@@ -1,4 +1,4 @@
-"""What methods that visit variables in turn have in common: blocks, labellings to start from, cliques."""
+"""What methods that visit variables in turn have in common: blocks, labelings to start from, cliques."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.structures.graph_potentials import GraphPotentials
 
-__all__ = ["FOUND", "NONE", "blocks_of", "by_clique", "first_labellings", "notes_of"]
+__all__ = ["FOUND", "NONE", "blocks_of", "by_clique", "first_labelings", "notes_of"]
 
 FOUND, NONE = 0, 1  # how a search ended; 2: given up
 
@@ -24,10 +24,10 @@ def blocks_of(potentials: GraphPotentials, trees: bool) -> _native.Blocks:
     return potentials.batch.prepared(key, lambda: _native.Blocks(potentials.problem, False))
 
 
-def first_labellings(
+def first_labelings(
     potentials: GraphPotentials, count: int, seed: int, budget: int
 ) -> tuple[Ids, NDArray[np.uint8]]:
-    """Return labellings to start from, [count, V], and how the searches ended for each graph, [N].
+    """Return labelings to start from, [count, V], and how the searches ended for each graph, [N].
 
     The first has the best local labels, the others have random ones. Labels are -1 where none was found.
     """
@@ -35,7 +35,7 @@ def first_labellings(
     label = np.empty((count, potentials.batch.variables), dtype=np.int32)
     ends = np.empty((count, potentials.batch.graphs), dtype=np.uint8)
     for i in range(count):
-        label[i], ends[i] = _native.first_labelling(potentials.problem, i > 0, seed + i & 2**64 - 1, budget)
+        label[i], ends[i] = _native.first_labeling(potentials.problem, i > 0, seed + i & 2**64 - 1, budget)
     # A search that gave up starts from what another one has found.
     found = ends.argmin(axis=0)  # [N]
     other = np.take_along_axis(label, found[graph_of][None], axis=0)
@@ -43,11 +43,11 @@ def first_labellings(
 
 
 def notes_of(end: NDArray[np.uint8]) -> tuple[str, ...]:
-    """Return what users must be told of searches for a first labelling."""
+    """Return what users must be told of searches for a first labeling."""
     lost = np.flatnonzero(end > NONE)
     if not lost.size:
         return ()
-    return (f"no allowed labelling of graph {lost[0]} was found; method=Elimination() looks at all",)
+    return (f"no allowed labeling of graph {lost[0]} was found; method=Elimination() looks at all",)
 
 
 def by_clique(potentials: GraphPotentials, flat: Floats) -> dict[str, Floats]:

@@ -1,9 +1,9 @@
 """CombiLP: TRW-S where it decides, an integer program where it leaves doubt (Savchynskyy et al. 2013).
 
-After TRW-S a labelling loses nothing in most factors. The variables of the others are solved as an integer
+After TRW-S a labeling loses nothing in most factors. The variables of the others are solved as an integer
 program of their own. If its labels and those of the rest lose nothing in the factors between them, the whole
-is the best labelling: no labelling loses less in the program's part, and none less than nothing elsewhere.
-Otherwise the variables of those factors join the program. Before, variables that are cheap to maximise out
+is the best labeling: no labeling loses less in the program's part, and none less than nothing elsewhere.
+Otherwise the variables of those factors join the program. Before, variables that are cheap to maximize out
 are (`shrink.py`): linkage_14 of UAI 2014 is proved in a sixth of the time.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from crfkit.arrays import Bools, Ids
 from crfkit.checks import check_number
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.polytope import TooLargeError, solve_part
 from crfkit.inference.methods.programs import Search
 from crfkit.inference.methods.shrink import shrunk
@@ -26,12 +26,12 @@ from crfkit.structures.parts import part_of
 
 __all__ = ["CombiLP"]
 
-_MOST = 20_000  # variables of a graph of which the cheap ones are maximised out, one by one in Python
+_MOST = 20_000  # variables of a graph of which the cheap ones are maximized out, one by one in Python
 
 
 @dataclass(frozen=True)
 class CombiLP(Method):
-    """TRW-S, then an integer program for the part where it leaves doubt: the best labelling, with a proof.
+    """TRW-S, then an integer program for the part where it leaves doubt: the best labeling, with a proof.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class CombiLP(Method):
     tol: float = 1e-7  #: of TRW-S: a sweep that lowers the bound by less, relative to it, is the last
     seconds: float | None = 60.0  #: after which the search stops, proved or not; None: never, which repeats
     columns: int = 100_000  #: of a program; where it would need more, the answer is that of TRW-S
-    shrink: int = 128  #: cells of the table of a variable that is maximised out before; 0: none is
+    shrink: int = 128  #: cells of the table of a variable that is maximized out before; 0: none is
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -60,8 +60,8 @@ class CombiLP(Method):
         if self.seconds is not None:
             check_number("seconds", self.seconds)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling; what was found until then where the time is over."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling; what was found until then where the time is over."""
         seconds = np.inf if self.seconds is None else self.seconds
         begin = monotonic()
         search = Search(potentials, self.sweeps, self.tol, threads, begin + 0.5 * seconds)
@@ -71,7 +71,7 @@ class CombiLP(Method):
             except TooLargeError as error:
                 search.converged[n] = False
                 search.notes.append(f"graph {n} is not proved: {error}")
-        return search.labelled(self.name)
+        return search.labeled(self.name)
 
     def _shrink(self, search: Search, n: int, begin: float, seconds: float) -> None:
         """Solve what is left of a graph without its cheap variables."""
@@ -94,7 +94,7 @@ class CombiLP(Method):
     def _solve(self, search: Search, n: int, until: float) -> None:
         mine = search.potentials.batch.graph_of == n
         label = np.where(mine, search.label, 0).astype(np.int32)
-        everything = bool((label < 0).any())  # without a labelling to build on
+        everything = bool((label < 0).any())  # without a labeling to build on
         inside = mine.copy() if everything else mine & _doubtful(search, np.maximum(label, 0), mine)
         while True:
             part = solve_part(
@@ -120,7 +120,7 @@ class CombiLP(Method):
 
 
 def _doubtful(search: Search, label: Ids, where: Bools) -> Bools:
-    """Return the variables of factors that touch `where` and lose something with a labelling, [V]."""
+    """Return the variables of factors that touch `where` and lose something with a labeling, [V]."""
     batch, losses = search.potentials.batch, search.losses
     least = 1e-9 * (1.0 + np.abs(np.where(np.isfinite(losses.bound), losses.bound, 0.0)))[batch.graph_of]
     out: Bools = (losses.node[batch.label_ptr[:-1] + label] > least) & where

@@ -1,4 +1,4 @@
-"""The best labelling of binary variables by a minimum cut: exact where pairs do not contradict each other."""
+"""The best labeling of binary variables by a minimum cut: exact where pairs do not contradict each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["MinCut"]
@@ -33,7 +33,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class MinCut(Method):
-    """The best labelling of binary variables, exactly, by a maximum flow.
+    """The best labeling of binary variables, exactly, by a maximum flow.
 
     Factors of two variables must be submodular, ``score[0, 0] + score[1, 1] >= score[0, 1] + score[1, 0]``,
     or become so when some variables are flipped, which is found out; factors of three variables likewise.
@@ -54,8 +54,8 @@ class MinCut(Method):
 
     name: ClassVar[str] = "min-cut"
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling of each graph."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling of each graph."""
         label, refused = _native.min_cut(potentials.problem)
         refuse(self.name, potentials, refused)
         return exactly(self.name, potentials, label)
@@ -72,11 +72,11 @@ def refuse(method: str, potentials: GraphPotentials, refused: tuple[str, int, in
         raise MethodError(f"{method}: {where} {(REASONS | other)[why]}")
 
 
-def exactly(method: str, potentials: GraphPotentials, label: Ids) -> Labelled:
-    """Return best labellings, -1 for graphs that have none."""
-    score = potentials.labelling_score(label)
+def exactly(method: str, potentials: GraphPotentials, label: Ids) -> Labeled:
+    """Return best labelings, -1 for graphs that have none."""
+    score = potentials.labeling_score(label)
     how = How.of(method, len(score), exact=True, lower=score, upper=score)
-    return Labelled(allowed(potentials, label, score)[None], score[None], how)
+    return Labeled(allowed(potentials, label, score)[None], score[None], how)
 
 
 def allowed(potentials: GraphPotentials, label: Ids, score: Floats) -> Ids:

@@ -2,7 +2,7 @@
 
 Every factor is in one forest: rows and columns of a grid, greedy forests of other graphs. A sweep takes one
 forest after the other: all other factors hand their max-marginals to the variables, the trees of the forest
-are maximised exactly, and on the way back each variable keeps a part of its max-marginals. Each step is
+are maximized exactly, and on the way back each variable keeps a part of its max-marginals. Each step is
 block-coordinate descent on the dual of the linear program, so that the bound never rises: Sontag & Jaakkola
 (2009), Tourani et al. (2020).
 """
@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import ascend, visits_of
-from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["DualDecomposition"]
@@ -47,10 +47,10 @@ class DualDecomposition(Method):
         check_number("sweeps", self.sweeps, 1, whole=True)
         check_number("tol", self.tol)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling that was found, and the bound."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling that was found, and the bound."""
         try:
             visits = visits_of(potentials, forests=True)
         except ValueError as error:
             raise MethodError(str(error)) from error
-        return ascend(visits, potentials, self.sweeps, self.tol, threads).labelled(self.name)
+        return ascend(visits, potentials, self.sweeps, self.tol, threads).labeled(self.name)

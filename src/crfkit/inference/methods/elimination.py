@@ -20,7 +20,7 @@ from crfkit.checks import check_number
 from crfkit.inference.counting import exact_counts
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import Lanes, Rest, constant_of, lanes_of
-from crfkit.inference.methods.method import Expected, Labelled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
 from crfkit.inference.methods.slices import slices_of
 from crfkit.native import kernels
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -110,13 +110,13 @@ class Elimination(Method):
         slices = slices_of(potentials, self.budget)
         return super().pools(potentials) if slices is None else slices.whole
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling of each graph."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling of each graph."""
         batch, lanes = potentials.batch, self._lanes(potentials, threads)
         if lanes is None:
             label, cells = self._plans(potentials).best(kernels, potentials.problem, threads)
             self._demand(cells)
-            return self._labelled(potentials, label[None], cells)
+            return self._labeled(potentials, label[None], cells)
         score, label = lanes.best(threads)
         cells = lanes.cells
         if lanes.rest is not None:
@@ -125,35 +125,35 @@ class Elimination(Method):
             label[lanes.rest.part.variables] = found.label[0]
         score = score + constant_of(potentials)
         label[np.isneginf(score)[batch.graph_of]] = -1
-        return Labelled(label[None], score[None], self._how(cells))
+        return Labeled(label[None], score[None], self._how(cells))
 
-    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
-        """Return the k best labellings of each graph; equal scores come in an order that repeats."""
-        label = self._labels(potentials, k, "labellings")
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labeled:
+        """Return the k best labelings of each graph; equal scores come in an order that repeats."""
+        label = self._labels(potentials, k, "labelings")
         count, cells = self._plans(potentials).kbest(
             kernels, potentials.problem, k, label.reshape(-1), threads
         )
         self._demand(cells)
-        score = potentials.labelling_score(np.maximum(label, 0))
+        score = potentials.labeling_score(np.maximum(label, 0))
         score[np.arange(k)[:, None] >= count] = -np.inf
-        # Sums in another order round differently: labellings that score almost the same may swap.
+        # Sums in another order round differently: labelings that score almost the same may swap.
         for n in np.flatnonzero((score[1:] > score[:-1]).any(axis=0)):
             order, mine = np.argsort(-score[:, n], kind="stable"), potentials.batch.graph_of == n
             score[:, n] = score[order, n]
             label[:, mine] = label[np.ix_(order, np.flatnonzero(mine))]
-        return Labelled(label, score, self._how(cells))
+        return Labeled(label, score, self._how(cells))
 
-    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labeled:
         """Return n independent draws of each graph: seed, graph, draw and variable decide a label."""
         label = self._labels(potentials, n, "draws")
         cells = self._plans(potentials).sample(
             kernels, potentials.problem, n, seed, label.reshape(-1), threads
         )
         self._demand(cells)
-        return self._labelled(potentials, label, cells)
+        return self._labeled(potentials, label, cells)
 
     def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
-        """Return how many labellings are allowed: sums modulo primes, put together."""
+        """Return how many labelings are allowed: sums modulo primes, put together."""
         batch, plans, problem = potentials.batch, self._plans(potentials), potentials.problem
         cells = plans.cells(problem, threads)
         self._demand(cells)
@@ -213,7 +213,7 @@ class Elimination(Method):
         return most
 
     def _labels(self, potentials: GraphPotentials, k: int, what: str) -> Ids:
-        """Return room for k labellings, within the budget."""
+        """Return room for k labelings, within the budget."""
         V = potentials.batch.variables
         if k * V > self.budget:
             raise MethodError(
@@ -222,12 +222,12 @@ class Elimination(Method):
             )
         return np.full((k, V), -1, dtype=np.int32)
 
-    def _labelled(self, potentials: GraphPotentials, label: Ids, cells: Floats) -> Labelled:
-        """Return labellings [k, V] with their scores; -1 in graphs that have none."""
+    def _labeled(self, potentials: GraphPotentials, label: Ids, cells: Floats) -> Labeled:
+        """Return labelings [k, V] with their scores; -1 in graphs that have none."""
         batch = potentials.batch
-        score = potentials.labelling_score(np.maximum(label, 0))
+        score = potentials.labeling_score(np.maximum(label, 0))
         score[:, batch.graph_of[label[0] < 0]] = -np.inf
-        return Labelled(label, score, self._how(cells))
+        return Labeled(label, score, self._how(cells))
 
     def _plans(self, potentials: GraphPotentials) -> _native.Elimination:
         """Return what makes plans for this batch, and keeps the last."""

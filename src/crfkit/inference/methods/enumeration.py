@@ -1,4 +1,4 @@
-"""All labellings, one by one: the oracle of the other methods, for graphs of a few variables."""
+"""All labelings, one by one: the oracle of the other methods, for graphs of a few variables."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from crfkit.arrays import Floats, Ids, checked_later
 from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Labeled, Method, MethodError, Summed
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Enumeration"]
 
-_MOST_VARIABLES = 64  # of `most` labellings; of fewer labellings, more
+_MOST_VARIABLES = 64  # of `most` labelings; of fewer labelings, more
 
 
 @dataclass(frozen=True)
 class Enumeration(Method):
-    """Every labelling of a graph is scored: exact, and out of reach beyond some twenty binary variables.
+    """Every labeling of a graph is scored: exact, and out of reach beyond some twenty binary variables.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Enumeration(Method):
     """
 
     name: ClassVar[str] = "enumeration"
-    most: int = 2**20  #: labellings of a graph; more are refused
+    most: int = 2**20  #: labelings of a graph; more are refused
 
     def __post_init__(self) -> None:
         """Check the option."""
@@ -63,12 +63,12 @@ class Enumeration(Method):
                     np.add.at(out[m], tuple(label[:, place[int(v)]] for v in scope[m]), p)
         return Summed(value, node, clique, How.of(self.name, batch.graphs, exact=True))
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling of each graph."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling of each graph."""
         return self.kbest(potentials, 1, threads)
 
-    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
-        """Return the k best labellings of each graph; ties go to lower labels of earlier variables."""
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labeled:
+        """Return the k best labelings of each graph; ties go to lower labels of earlier variables."""
         batch = potentials.batch
         out = np.full((k, batch.variables), -1, dtype=np.int32)
         scores = np.full((k, batch.graphs), -np.inf)
@@ -78,9 +78,9 @@ class Enumeration(Method):
             first = first[score[first] > -np.inf]
             out[: len(first), variables] = label[first]
             scores[: len(first), n] = score[first]
-        return Labelled(out, scores, How.of(self.name, batch.graphs, exact=True))
+        return Labeled(out, scores, How.of(self.name, batch.graphs, exact=True))
 
-    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labeled:
         """Return n draws of each graph."""
         batch = potentials.batch
         out = np.full((n, batch.variables), -1, dtype=np.int32)
@@ -93,16 +93,16 @@ class Enumeration(Method):
             drawn = np.random.default_rng([seed, g]).choice(len(p), size=n, p=p / p.sum())
             out[:, variables] = label[drawn]
             scores[:, g] = score[drawn]
-        return Labelled(out, scores, How.of(self.name, batch.graphs, exact=True))
+        return Labeled(out, scores, How.of(self.name, batch.graphs, exact=True))
 
     def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
-        """Return how many labellings have a score above -inf."""
+        """Return how many labelings have a score above -inf."""
         graphs = potentials.batch.graphs
         totals = [int((self._all(potentials, n)[2] > -np.inf).sum()) for n in range(graphs)]
         return totals, How.of(self.name, graphs, exact=True)
 
     def _all(self, potentials: GraphPotentials, graph: int) -> tuple[Ids, Ids, Floats]:
-        """Return the variables [v] of a graph, all its labellings [Y, v] and their scores [Y]."""
+        """Return the variables [v] of a graph, all its labelings [Y, v] and their scores [Y]."""
         batch = potentials.batch
         variables = np.flatnonzero(batch.graph_of == graph).astype(np.int32)
         width = batch.width[variables].tolist()
@@ -110,7 +110,7 @@ class Enumeration(Method):
             many = float(np.prod(np.asarray(width, dtype=np.float64)))
         if many > self.most or many * len(width) > _MOST_VARIABLES * self.most:
             raise MethodError(
-                f"graph {graph} has {many:.3g} labellings, more than the {self.most} of up to "
+                f"graph {graph} has {many:.3g} labelings, more than the {self.most} of up to "
                 f"{_MOST_VARIABLES} variables that are enumerated; use method=Elimination()"
             )
         total = int(many)

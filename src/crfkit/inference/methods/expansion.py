@@ -1,4 +1,4 @@
-"""Good labellings of many labels by cuts: expansion and swap moves."""
+"""Good labelings of many labels by cuts: expansion and swap moves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crfkit.checks import check_number
 from crfkit.inference.methods.cuts import allowed, refuse
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import Climb, best_alone
-from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -33,13 +33,13 @@ class _Moves(Method):
         if self.cycles < 1:
             raise MethodError(f"cycles is {self.cycles}, expected 1 or more")
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return a labelling that no move improves."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return a labeling that no move improves."""
         graphs, first = potentials.batch.graphs, None
         if self.start is not None:
             first = np.maximum(method_of(self.start).best(potentials, threads).label[0], 0)
         label, cycles, done, fused = self._moved(potentials, first)
-        climb, stuck = Climb(potentials, threads), potentials.labelling_score(label)
+        climb, stuck = Climb(potentials, threads), potentials.labeling_score(label)
         climbed = climb.best_of(best_alone(potentials), *([label] if fused else []))
         higher = climb.score > stuck
         if higher.any():  # mostly where tables are not metric, so that moves are no cuts
@@ -52,12 +52,12 @@ class _Moves(Method):
                 f"{fused} moves by roof duality, for tables that are not {self.needs}: TRWS() may find "
                 f"better labels; those of icm helped {higher.sum()} graphs",
             )
-        score = potentials.labelling_score(label)
+        score = potentials.labeling_score(label)
         none = np.isneginf(score)  # a variable has no label
         how = How.of(
             self.name, graphs, exact=none, converged=done != 0, sweeps=cycles, lower=score, notes=notes
         )
-        return Labelled(allowed(potentials, label, score)[None], score[None], how)
+        return Labeled(allowed(potentials, label, score)[None], score[None], how)
 
     def _moved(self, potentials: GraphPotentials, first: Ids | None) -> tuple[Ids, Any, Any, int]:
         """Return labels [V], rounds [N], whether they were enough [N], and how many moves were no cuts."""
@@ -75,7 +75,7 @@ class _Moves(Method):
 
 @dataclass(frozen=True)
 class Expansion(_Moves):
-    """A labelling that gets no better when any set of variables takes some label.
+    """A labeling that gets no better when any set of variables takes some label.
 
     Each move is a minimum cut, label after label, until none helps. If all tables are metric (`is_metric`;
     the more labels differ, the lower the score: "potts", truncated distances), the energy, -score, ends
@@ -103,7 +103,7 @@ class Expansion(_Moves):
 
 @dataclass(frozen=True)
 class Swap(_Moves):
-    """A labelling that gets no better when variables of any two labels swap them.
+    """A labeling that gets no better when variables of any two labels swap them.
 
     Slower than `Expansion`, one move for each two labels; but the tables need not keep the triangle
     inequality (`is_semimetric`), so that squared differences can be used. For other tables, see `Expansion`.

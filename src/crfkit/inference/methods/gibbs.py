@@ -10,9 +10,9 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
-from crfkit.inference.methods.blocks import FOUND, NONE, blocks_of, by_clique, first_labellings, notes_of
+from crfkit.inference.methods.blocks import FOUND, NONE, blocks_of, by_clique, first_labelings, notes_of
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method, Summed
+from crfkit.inference.methods.method import Labeled, Method, Summed
 from crfkit.native import kernels
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -25,10 +25,10 @@ class Gibbs(Method):
 
     Marginals are means of the probabilities given all others (Rao-Blackwell). Chains have converged where
     R-hat (Gelman & Rubin 1992, on halves of chains) of three numbers is low for a graph: its local scores,
-    the sum of its labels, and the same with random signs. Where scores of -inf cut the labellings into parts
+    the sum of its labels, and the same with random signs. Where scores of -inf cut the labelings into parts
     that single changes do not join, chains stay in the part that they start in.
 
-    With ``block=True`` trees are drawn exactly given the rest, which mixes much faster where neighbours
+    With ``block=True`` trees are drawn exactly given the rest, which mixes much faster where neighbors
     agree strongly (Hamze & de Freitas 2004).
 
     Examples
@@ -50,7 +50,7 @@ class Gibbs(Method):
     block: bool = False  #: draw trees of variables together
     limit: float = 1.01  #: R-hat below which chains have converged
     seed: int = 0  #: of marginals; samples have a seed of their own
-    budget: int = 2**24  #: cells that are looked at to find an allowed labelling
+    budget: int = 2**24  #: cells that are looked at to find an allowed labeling
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -67,8 +67,8 @@ class Gibbs(Method):
         raise self.cannot("estimate log Z")
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
-        """Return estimates of the marginals; the value is nan, or -inf where there is no labelling."""
-        label, end = first_labellings(potentials, self.chains, self.seed, self.budget)
+        """Return estimates of the marginals; the value is nan, or -inf where there is no labeling."""
+        label, end = first_labelings(potentials, self.chains, self.seed, self.budget)
         found = _native.gibbs_marginals(
             kernels,
             potentials.problem,
@@ -85,9 +85,9 @@ class Gibbs(Method):
         how = self._how(potentials, end, found, self.chains, self.draws)
         return Summed(value, found["node"], by_clique(potentials, found["clique"]) if cliques else {}, how)
 
-    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
-        """Return labellings after burn-in, from the chains in turn."""
-        label, end = first_labellings(potentials, min(self.chains, n), seed, self.budget)
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labeled:
+        """Return labelings after burn-in, from the chains in turn."""
+        label, end = first_labelings(potentials, min(self.chains, n), seed, self.budget)
         found = _native.gibbs_sample(
             kernels,
             potentials.problem,
@@ -101,9 +101,9 @@ class Gibbs(Method):
             threads,
         )
         drawn: Ids = found["label"]
-        score = np.where(end == FOUND, potentials.labelling_score(np.maximum(drawn, 0)), -np.inf)
+        score = np.where(end == FOUND, potentials.labeling_score(np.maximum(drawn, 0)), -np.inf)
         sweeps = -(-n // len(label)) * self.thin
-        return Labelled(drawn, score, self._how(potentials, end, found, len(label), sweeps))
+        return Labeled(drawn, score, self._how(potentials, end, found, len(label), sweeps))
 
     def _how(
         self, potentials: GraphPotentials, end: Any, found: dict[str, Any], chains: int, sweeps: int
@@ -118,9 +118,7 @@ class Gibbs(Method):
             notes = (f"largest R-hat {ratio[worst]:.4g}, of graph {worst}",)
         lost = np.flatnonzero(end > NONE)
         if lost.size:
-            notes += (
-                f"no allowed labelling of graph {lost[0]} was found; method=Elimination() looks at all",
-            )
+            notes += (f"no allowed labeling of graph {lost[0]} was found; method=Elimination() looks at all",)
         return How.of(
             self.name,
             graphs,

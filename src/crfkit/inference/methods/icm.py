@@ -13,7 +13,7 @@ from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import visits_of
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
 
 __all__ = ["ICM"]
@@ -24,7 +24,7 @@ class ICM(Method):
     """Iterated conditional modes: fast, and no better than the labels next to it.
 
     The answer is never below the start: labels that are given, or the best of each variable's own scores.
-    Forbidden factors weigh more than all scores, so that it also looks for an allowed labelling.
+    Forbidden factors weigh more than all scores, so that it also looks for an allowed labeling.
 
     Examples
     --------
@@ -50,8 +50,8 @@ class ICM(Method):
         check_number("seed", self.seed, 0, whole=True)
         check_number("sweeps", self.sweeps, 1, whole=True)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling that was found."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling that was found."""
         climb = Climb(potentials, threads, self.sweeps)
         starts = (
             self._start(potentials) if number == 0 else self._random(potentials, number)
@@ -61,12 +61,12 @@ class ICM(Method):
         lost = np.flatnonzero(climb.score == -np.inf)
         if lost.size:
             raise MethodError(
-                f"icm found no allowed labelling of graph {lost[0]}, though there may be one; give "
+                f"icm found no allowed labeling of graph {lost[0]}, though there may be one; give "
                 "restarts=, or use method=Elimination()"
             )
         score = climb.score
         how = How.of(self.name, len(score), exact=False, converged=climb.converged, lower=score)
-        return Labelled(label[None], score[None], how)
+        return Labeled(label[None], score[None], how)
 
     def without_observed(self, potentials: GraphPotentials) -> ICM:
         """Return the same with labels to start from of the variables that are not observed."""

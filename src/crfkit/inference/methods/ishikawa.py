@@ -1,4 +1,4 @@
-"""The best labelling for labels in an order, and scores that are convex in their difference: one cut."""
+"""The best labeling for labels in an order, and scores that are convex in their difference: one cut."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from crfkit import _native
 from crfkit.inference.methods.cuts import exactly, refuse
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Ishikawa"]
@@ -15,10 +15,10 @@ __all__ = ["Ishikawa"]
 
 @dataclass(frozen=True)
 class Ishikawa(Method):
-    """The best labelling, exactly, where labels have an order: depths, intensities, grades.
+    """The best labeling, exactly, where labels have an order: depths, intensities, grades.
 
     Factors of two variables must have ``score[k, l] + score[k+1, l+1] >= score[k, l+1] + score[k+1, l]`` for
-    all neighbouring labels, such as ``-abs(y - y')`` or ``-(y - y')**2``; factors of one variable are free.
+    all neighboring labels, such as ``-abs(y - y')`` or ``-(y - y')**2``; factors of one variable are free.
     There is a binary variable for each label and variable but one, and the cut takes accordingly longer.
 
     Ishikawa (2003), Schlesinger & Flach (2006).
@@ -36,8 +36,8 @@ class Ishikawa(Method):
 
     name: ClassVar[str] = "ishikawa"
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling of each graph."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling of each graph."""
         label, refused = _native.ordered_cut(potentials.problem)
         refuse(self.name, potentials, refused)
         return exactly(self.name, potentials, label)

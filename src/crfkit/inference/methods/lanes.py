@@ -111,7 +111,7 @@ class Lanes:
     def best(self, threads: int) -> tuple[Floats, Ids]:
         """Return the best score of the covered components of each graph, [N], and labels, [V].
 
-        Labels are -1 where a component has no labelling or is not covered. Of equal scores the first label
+        Labels are -1 where a component has no labeling or is not covered. Of equal scores the first label
         of the variable that is eliminated last wins, then of the one before it, and so on.
         """
         value = np.zeros(self.potentials.batch.graphs)
@@ -144,5 +144,5 @@ def lanes_of(potentials: GraphPotentials, threads: int = 1) -> Lanes:
 
 
 def constant_of(potentials: GraphPotentials) -> Floats:
-    """Return the score of every labelling of each graph, [N]."""
+    """Return the score of every labeling of each graph, [N]."""
     return np.zeros(potentials.batch.graphs) if potentials.constant is None else potentials.constant

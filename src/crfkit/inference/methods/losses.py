@@ -1,9 +1,9 @@
 """What labels and cells lose against the best of their variable or factor, after TRW-S.
 
-TRW-S moves scores between factors and variables until the sum of their maxima, a bound on every labelling, is
-low. A labelling then scores the bound minus what its labels and cells lose, and no loss is below 0. So a
-labelling that loses at most `reach` uses only labels and cells that lose at most `reach`: most cells of large
-models can be left out of a program that looks for the best labelling (reduced-cost fixing).
+TRW-S moves scores between factors and variables until the sum of their maxima, a bound on every labeling, is
+low. A labeling then scores the bound minus what its labels and cells lose, and no loss is below 0. So a
+labeling that loses at most `reach` uses only labels and cells that lose at most `reach`: most cells of large
+models can be left out of a program that looks for the best labeling (reduced-cost fixing).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Labels and cells that a labelling with a small loss can have; those of other variables are absent."""
+    """Labels and cells that a labeling with a small loss can have; those of other variables are absent."""
 
     label: Bools  #: [label_ptr[V]]
     cells: dict[str, Cells]
@@ -47,7 +47,7 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Losses of labels and cells, and the score of a labelling that loses nothing."""
+    """Losses of labels and cells, and the score of a labeling that loses nothing."""
 
     potentials: GraphPotentials
     node: Floats  #: [label_ptr[V]] at least 0; inf where a label is impossible
@@ -65,7 +65,7 @@ class Losses:
         return loss
 
     def of(self, name: str, label: Ids) -> Floats:
-        """Return what the factors of a clique lose with a labelling [V], [M]."""
+        """Return what the factors of a clique lose with a labeling [V], [M]."""
         scope = self.potentials.batch.scopes[name]
         loss = np.empty(len(scope))
         for factors in _chunks(self.potentials, name, np.arange(len(scope))):
@@ -74,7 +74,7 @@ class Losses:
         return loss
 
     def kept(self, inside: Bools, reach: float) -> Kept:
-        """Return what a labelling of the variables inside, [V], can use if it loses at most `reach`.
+        """Return what a labeling of the variables inside, [V], can use if it loses at most `reach`.
 
         A label stays only if every factor has a cell left for it, a cell only if all its labels are left.
         Factors that are not wholly inside are left out.

@@ -10,7 +10,7 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
-from crfkit.inference.methods.blocks import FOUND, NONE, blocks_of, by_clique, first_labellings, notes_of
+from crfkit.inference.methods.blocks import FOUND, NONE, blocks_of, by_clique, first_labelings, notes_of
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method, Summed
 from crfkit.native import kernels
@@ -47,7 +47,7 @@ class MeanField(Method):
     sweeps: int = 1000  #: over all variables, at the most
     restarts: int = 2  #: how often q starts anew; the best bound counts
     seed: int = 0  #: of random labels to start from
-    budget: int = 2**24  #: cells that are looked at to find an allowed labelling
+    budget: int = 2**24  #: cells that are looked at to find an allowed labeling
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -62,7 +62,7 @@ class MeanField(Method):
         """Return the marginals of the best q that was found; its bound is the value."""
         batch = potentials.batch
         searches = max(1, self.restarts - 1)
-        label, end = first_labellings(potentials, searches, self.seed, self.budget)
+        label, end = first_labelings(potentials, searches, self.seed, self.budget)
         starts = [_points(potentials, row) for row in label]
         if self.restarts > 1:
             starts.insert(1, np.repeat(1.0 / batch.width, batch.width))
@@ -110,7 +110,7 @@ class MeanField(Method):
 
 
 def _points(potentials: GraphPotentials, label: Any) -> Floats:
-    """Return q [labels] with all mass on one labelling."""
+    """Return q [labels] with all mass on one labeling."""
     q = np.zeros(int(potentials.batch.label_ptr[-1]))
     q[potentials.batch.label_ptr[:-1] + np.maximum(label, 0)] = 1.0
     return q

@@ -18,7 +18,7 @@ from crfkit.inference.methods.how import How
 from crfkit.structures.graph_gold import factor_weights, summed_by_table
 from crfkit.structures.graph_potentials import GraphPotentials
 
-__all__ = ["Expected", "Labelled", "Method", "MethodError", "Summed"]
+__all__ = ["Expected", "Labeled", "Method", "MethodError", "Summed"]
 
 
 class MethodError(ValueError):
@@ -27,7 +27,7 @@ class MethodError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """Sums over labellings, or estimates of them."""
+    """Sums over labelings, or estimates of them."""
 
     value: Floats  #: [N] log Z
     node: Floats  #: [label_ptr[V]] marginals of variables, flat
@@ -45,10 +45,10 @@ class Expected:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
-    """Labellings of all graphs."""
+class Labeled:
+    """Labelings of all graphs."""
 
-    label: Ids  #: [k, V]; -1 where a graph has fewer than k labellings
+    label: Ids  #: [k, V]; -1 where a graph has fewer than k labelings
     score: Floats  #: [k, N]; -inf there
     how: How
 
@@ -68,15 +68,15 @@ class Method:
         --------
         >>> from crfkit.methods import Gibbs, MinCut
         >>> MinCut().lacks("best"), MinCut().lacks("sums")
-        ('', 'min-cut does not sum over labellings')
+        ('', 'min-cut does not sum over labelings')
         >>> Gibbs().lacks("sums")
         'gibbs gives marginals without log Z'
         """
         own = type(self)
         if asked == "best" and own.best is Method.best:
-            return f"{self.name} does not look for the best labelling"
+            return f"{self.name} does not look for the best labeling"
         if asked == "sums" and own.marginals is Method.marginals:
-            return f"{self.name} does not sum over labellings"
+            return f"{self.name} does not sum over labelings"
         return f"{self.name} gives marginals without log Z" if asked == "sums" and not self.sums else ""
 
     def convex_on(self, potentials: GraphPotentials) -> bool:
@@ -114,21 +114,21 @@ class Method:
         """Return for which graphs `expected` takes no memory for marginals of each factor, [N]."""
         return np.zeros(potentials.batch.graphs, dtype=np.bool_)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling of each graph, or the best that was found; k = 1."""
-        raise self.cannot("look for the best labelling")
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling of each graph, or the best that was found; k = 1."""
+        raise self.cannot("look for the best labeling")
 
-    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
-        """Return the k best labellings of each graph, best first."""
-        raise self.cannot("list the k best labellings")
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labeled:
+        """Return the k best labelings of each graph, best first."""
+        raise self.cannot("list the k best labelings")
 
-    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labeled:
         """Return n draws from p(y) of each graph."""
         raise self.cannot("draw samples")
 
     def count(self, potentials: GraphPotentials, threads: int) -> tuple[list[int], How]:
-        """Return how many labellings of each graph are allowed."""
-        raise self.cannot("count labellings")
+        """Return how many labelings of each graph are allowed."""
+        raise self.cannot("count labelings")
 
     def estimate(self, potentials: GraphPotentials) -> Mapping[str, Any]:
         """Return what an answer would cost, before anything is allocated: "cells", "bytes", "seconds"."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from crfkit.arrays import Floats, pointers, ranges
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Summed
+from crfkit.inference.methods.method import Labeled, Summed
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import Components, Part
 
-__all__ = ["labelled_together", "summed_together"]
+__all__ = ["labeled_together", "summed_together"]
 
 
 def summed_together(
@@ -39,10 +39,10 @@ def summed_together(
     return Summed(split.values(value, whole), node, clique, how)
 
 
-def labelled_together(
-    whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, Labelled]]
-) -> Labelled:
-    """Return labellings of whole graphs: number i is that of the labellings number i of all components."""
+def labeled_together(
+    whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, Labeled]]
+) -> Labeled:
+    """Return labelings of whole graphs: number i is that of the labelings number i of all components."""
     k = len(pieces[0][1].label)
     label = np.full((k, whole.batch.variables), -1, dtype=np.int32)
     score = np.full((k, split.batch.graphs), -np.inf)
@@ -52,7 +52,7 @@ def labelled_together(
     total = split.values(score, whole)
     label[np.isneginf(total)[:, whole.batch.graph_of]] = -1
     hows = [(part, found.how.settled(found.score[0])) for part, found in pieces]
-    return Labelled(label, total, _how(whole, split, hows))
+    return Labeled(label, total, _how(whole, split, hows))
 
 
 def _how(whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, How]]) -> How:
@@ -84,7 +84,7 @@ def _how(whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part,
 
 
 def _upper(split: Components, upper: Floats, whole: GraphPotentials) -> Floats:
-    """Add up bounds; a component without a labelling leaves none, whatever the others may have."""
+    """Add up bounds; a component without a labeling leaves none, whatever the others may have."""
     with np.errstate(invalid="ignore"):  # inf - inf
         total = split.values(upper, whole)
     return np.where(np.isnan(total), -np.inf, total)

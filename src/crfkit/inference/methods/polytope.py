@@ -1,8 +1,8 @@
-"""The best labelling as a program over the local polytope: Sontag et al. (2011), section 1.2.
+"""The best labeling as a program over the local polytope: Sontag et al. (2011), section 1.2.
 
 A column for each label and for each cell that is kept (`losses.py`): labels of a variable add up to 1, cells
 of a factor with the same label at a place add up to that label. In integers the program is the search for
-the best labelling; without, its optimum is a bound. Components are solved one by one.
+the best labeling; without, its optimum is a bound. Components are solved one by one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Part:
 
     label: Ids  #: [V]; -1 for variables outside
     loss: float  #: of the labels; the program's value where it has fractions
-    least: float  #: what every labelling loses at least, if it loses no more than the reach
+    least: float  #: what every labeling loses at least, if it loses no more than the reach
     whole: bool  #: whether the labels are those of the program, and not rounded
     solved: bool  #: whether the program was solved before its time was over
 
@@ -60,7 +60,7 @@ def solve_part(
 ) -> Part | None:
     """Return the labels of the variables inside that lose least, among those that lose at most `reach`.
 
-    None: all labellings lose more. `most`: columns of a program; `until`: when to stop, by the clock.
+    None: all labelings lose more. `most`: columns of a program; `until`: when to stop, by the clock.
     """
     batch = losses.potentials.batch
     kept = losses.kept(inside, reach)
@@ -108,7 +108,7 @@ def solve_part(
 
 
 def _write(label: Ids, losses: Losses, chosen: Pointers, variable: Pointers) -> None:
-    """Write flat labels into a labelling."""
+    """Write flat labels into a labeling."""
     v = variable[chosen]
     label[v] = chosen - losses.potentials.batch.label_ptr[v]
 

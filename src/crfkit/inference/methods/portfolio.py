@@ -1,4 +1,4 @@
-"""The best labelling of graphs that elimination cannot hold: what is known to work, tried in order.
+"""The best labeling of graphs that elimination cannot hold: what is known to work, tried in order.
 
 Binary variables whose pairs do not contradict each other are cut, exactly. For the others TRW-S gives labels
 and a bound; where tables are metric, expansion moves give further labels, and the better ones count (Szeliski
@@ -17,7 +17,7 @@ from crfkit.arrays import Floats
 from crfkit.inference.methods.combilp import CombiLP
 from crfkit.inference.methods.cuts import MinCut
 from crfkit.inference.methods.expansion import Expansion, is_metric
-from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.trws import TRWS
 from crfkit.structures.graph_potentials import GraphPotentials
 from crfkit.structures.parts import Part, part_of
@@ -32,8 +32,8 @@ _COMPARED = 10**8
 _COLUMNS = 2**20
 
 
-def cut_graphs(potentials: GraphPotentials, threads: int) -> Iterator[tuple[Part, Labelled]]:
-    """Yield the graphs that a minimum cut solves, with their best labellings."""
+def cut_graphs(potentials: GraphPotentials, threads: int) -> Iterator[tuple[Part, Labeled]]:
+    """Yield the graphs that a minimum cut solves, with their best labelings."""
     batch = potentials.batch
     binary = np.ones(batch.graphs, dtype=np.bool_)
     binary[batch.graph_of[batch.width != 2]] = False
@@ -43,11 +43,11 @@ def cut_graphs(potentials: GraphPotentials, threads: int) -> Iterator[tuple[Part
     yield from _answered(MinCut(), potentials, np.flatnonzero(binary), threads)
 
 
-def search_labels(potentials: GraphPotentials, seconds: float, threads: int) -> Labelled:
-    """Return the best labellings that were found, with bounds."""
+def search_labels(potentials: GraphPotentials, seconds: float, threads: int) -> Labeled:
+    """Return the best labelings that were found, with bounds."""
     try:
         found = TRWS().best(potentials, threads)
-    except MethodError:  # it came upon no allowed labelling of some graph
+    except MethodError:  # it came upon no allowed labeling of some graph
         return _program(potentials, seconds, threads)
     if _metric(potentials):
         for part, other in _answered(Expansion(), potentials, np.flatnonzero(~found.how.exact), threads):
@@ -58,20 +58,20 @@ def search_labels(potentials: GraphPotentials, seconds: float, threads: int) -> 
     return found
 
 
-def _program(potentials: GraphPotentials, seconds: float, threads: int) -> Labelled:
-    """Return what CombiLP finds, which may be that there is no labelling."""
+def _program(potentials: GraphPotentials, seconds: float, threads: int) -> Labeled:
+    """Return what CombiLP finds, which may be that there is no labeling."""
     try:
         return CombiLP(seconds=seconds).best(potentials, threads)
     except MethodError:
         raise MethodError(
-            "auto found no allowed labelling of a component that is too wide to be eliminated, though there "
+            "auto found no allowed labeling of a component that is too wide to be eliminated, though there "
             "may be one; give Auto(budget=..., seconds=...) more"
         ) from None
 
 
 def _answered(
     method: Method, potentials: GraphPotentials, graphs: ArrayLike, threads: int
-) -> Iterator[tuple[Part, Labelled]]:
+) -> Iterator[tuple[Part, Labeled]]:
     """Yield some graphs with the answers of a method; without those that it refuses."""
     chosen = np.asarray(graphs)
     if not chosen.size:
@@ -110,8 +110,8 @@ def _columns(potentials: GraphPotentials) -> Floats:
     return total
 
 
-def _improved(found: Labelled, part: Part, other: Labelled) -> Labelled:
-    """Return the better labellings of each graph, and the tighter bounds of both answers."""
+def _improved(found: Labeled, part: Part, other: Labeled) -> Labeled:
+    """Return the better labelings of each graph, and the tighter bounds of both answers."""
     at, label, score = part.graphs, found.label.copy(), found.score.copy()
     better = other.score[0] > score[0, at]
     moved = better[part.batch.graph_of]
@@ -131,4 +131,4 @@ def _improved(found: Labelled, part: Part, other: Labelled) -> Labelled:
     near = how.upper[at] - score[0, at] <= 1e-9 * np.maximum(1.0, np.abs(score[0, at]))
     how.exact[at] |= other.how.exact | near
     how.converged[at] = np.where(better, other.how.converged, how.converged[at]) | how.exact[at]
-    return Labelled(label, score, how)
+    return Labeled(label, score, how)

@@ -1,4 +1,4 @@
-"""The best labelling by linear and integer programs, after TRW-S has left little to decide."""
+"""The best labeling by linear and integer programs, after TRW-S has left little to decide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import Ascent, ascend, same_score, visits_of
 from crfkit.inference.methods.losses import Losses, losses_of
-from crfkit.inference.methods.method import Labelled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.polytope import Row, solve_part
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -49,7 +49,7 @@ class Linear:
 
 
 class Search:
-    """What is known of the best labellings of a batch: TRW-S, its losses, labels and bounds so far."""
+    """What is known of the best labelings of a batch: TRW-S, its losses, labels and bounds so far."""
 
     def __init__(
         self, potentials: GraphPotentials, sweeps: int, tol: float, threads: int, until: float = np.inf
@@ -65,11 +65,11 @@ class Search:
         self.notes: list[str] = []
 
     def open(self) -> Pointers:
-        """Return the graphs whose best labelling is not known yet."""
+        """Return the graphs whose best labeling is not known yet."""
         return np.flatnonzero(~same_score(self.score, self.bound))
 
     def reach(self, graph: int) -> float:
-        """Return what the best labelling loses at most."""
+        """Return what the best labeling loses at most."""
         gap = float(self.losses.bound[graph] - self.score[graph])
         return gap + 1e-9 * (1.0 + abs(float(self.losses.bound[graph])))
 
@@ -88,22 +88,22 @@ class Search:
             self.label[mine] = self.visits.label()[mine]
 
     def prove(self, graph: int, loss: float) -> None:
-        """Say that every labelling of a graph that is better than ours loses at least so much."""
+        """Say that every labeling of a graph that is better than ours loses at least so much."""
         bound = max(float(self.losses.bound[graph]) - loss, float(self.score[graph]))
         self.bound[graph] = min(float(self.bound[graph]), bound)
 
-    def labelled(self, name: str) -> Labelled:
+    def labeled(self, name: str) -> Labeled:
         """Return the answer of a method; an error where no labels were found."""
         return Ascent(
             self.label, self.score, self.bound, self.ascent.sweeps, self.converged, tuple(self.notes)
-        ).labelled(name)
+        ).labeled(name)
 
 
 @dataclass(frozen=True)
 class LinearProgram(Method):
-    """The linear program over the local polytope: a bound, and the best labelling where it has no fractions.
+    """The linear program over the local polytope: a bound, and the best labeling where it has no fractions.
 
-    TRW-S comes first: the program has only the labels and cells that a better labelling could use.
+    TRW-S comes first: the program has only the labels and cells that a better labeling could use.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class LinearProgram(Method):
         check_number("columns", self.columns, 1, whole=True)
         check_number("sweeps", self.sweeps, 1, whole=True)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
         """Return the labels of the program, rounded and improved where it has fractions, and its bound."""
         search = Search(potentials, self.sweeps, 1e-6, threads)
         for n in search.open():
@@ -141,12 +141,12 @@ class LinearProgram(Method):
                 continue
             search.offer(n, part.label, improve=not part.whole)
             search.prove(n, part.loss if part.whole else part.least)
-        return search.labelled(self.name)
+        return search.labeled(self.name)
 
 
 @dataclass(frozen=True)
 class IntegerProgram(Method):
-    """The integer program, by HiGHS: the best labelling, also under linear constraints.
+    """The integer program, by HiGHS: the best labeling, also under linear constraints.
 
     Examples
     --------
@@ -199,8 +199,8 @@ class IntegerProgram(Method):
                 raise MethodError(f"the observed labels break the constraint {given}")
         return replace(self, constraints=tuple(made))
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling; what was found until then where the time is over."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling; what was found until then where the time is over."""
         until = np.inf if self.seconds is None else monotonic() + self.seconds
         rows = self._rows(potentials)
         search = Search(potentials, self.sweeps, 1e-6, threads)
@@ -210,7 +210,7 @@ class IntegerProgram(Method):
                 search.label[potentials.batch.graph_of == n] = -1
         for n in search.open():
             self._solve(search, int(n), rows.get(int(n), []), until)
-        return search.labelled(self.name)
+        return search.labeled(self.name)
 
     def _solve(self, search: Search, n: int, rows: Sequence[Row], until: float) -> None:
         inside = search.potentials.batch.graph_of == n
@@ -271,7 +271,7 @@ def _place(potentials: GraphPotentials, kind: str, variable: int, label: int) ->
 
 
 def _holds(rows: Sequence[Row], potentials: GraphPotentials, label: Ids) -> bool:
-    """Return whether a labelling keeps all constraints."""
+    """Return whether a labeling keeps all constraints."""
     chosen: Floats = np.zeros(int(potentials.batch.label_ptr[-1]))
     chosen[potentials.batch.label_ptr[:-1] + np.maximum(label, 0)] = 1.0
     sums = [float(row.weight @ chosen[row.label]) for row in rows]

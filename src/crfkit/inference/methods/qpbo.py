@@ -1,4 +1,4 @@
-"""Partial labellings of binary variables that are sure: roof duality, also called QPBO."""
+"""Partial labelings of binary variables that are sure: roof duality, also called QPBO."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.inference.methods.cuts import allowed, refuse
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.evidence import without_observed
 from crfkit.structures.graph_potentials import GraphPotentials
 
@@ -20,12 +20,12 @@ __all__ = ["QPBO"]
 
 @dataclass(frozen=True)
 class QPBO(Method):
-    """The labels of binary variables that a best labelling has, as far as a cut can tell.
+    """The labels of binary variables that a best labeling has, as far as a cut can tell.
 
     Any factors of up to three binary variables will do. The cut decides some of the labels, and there is a
-    best labelling that has all of them (`partial`). The others are filled in by iterated conditional modes.
-    ``how.upper`` is the roof dual, which no labelling exceeds; ``how.exact`` is true where all labels were
-    decided, or the labelling reaches the bound.
+    best labeling that has all of them (`partial`). The others are filled in by iterated conditional modes.
+    ``how.upper`` is the roof dual, which no labeling exceeds; ``how.exact`` is true where all labels were
+    decided, or the labeling reaches the bound.
 
     Boros & Hammer (2002), Kolmogorov & Rother (2007).
 
@@ -46,17 +46,17 @@ class QPBO(Method):
 
     name: ClassVar[str] = "qpbo"
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return a labelling with all labels that are sure."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return a labeling with all labels that are sure."""
         partial, label, upper = self._solve(potentials)
         batch = potentials.batch
-        score = potentials.labelling_score(label)
+        score = potentials.labeling_score(label)
         open_ = np.bincount(batch.graph_of[partial < 0], minlength=batch.graphs)
         exact = (open_ == 0) | (score >= upper - 1e-12 * np.maximum(1.0, np.abs(upper))) | np.isneginf(upper)
         missing = int((~exact & np.isneginf(score)).sum())
         notes = [f"{int(open_.sum())} of {batch.variables} labels were not decided"] if open_.any() else []
         if missing:
-            notes.append(f"no allowed labelling was found for {missing} graphs, which may have some")
+            notes.append(f"no allowed labeling was found for {missing} graphs, which may have some")
         how = How.of(
             self.name,
             batch.graphs,
@@ -66,10 +66,10 @@ class QPBO(Method):
             upper=np.where(exact, score, upper),
             notes=tuple(notes),
         )
-        return Labelled(allowed(potentials, label, score)[None], score[None], how)
+        return Labeled(allowed(potentials, label, score)[None], score[None], how)
 
     def partial(self, potentials: GraphPotentials) -> dict[str, Ids]:
-        """Return the labels that a best labelling has, by kind; -1 where that is not known."""
+        """Return the labels that a best labeling has, by kind; -1 where that is not known."""
         reduced = without_observed(potentials)
         partial, _, _ = self._solve(reduced.potentials)
         return potentials.batch.by_kind(reduced.label(partial[None])[0])

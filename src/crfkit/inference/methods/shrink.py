@@ -1,4 +1,4 @@
-"""Variables that are cheap to maximise out go before anything is relaxed.
+"""Variables that are cheap to maximize out go before anything is relaxed.
 
 The factors of a variable are added up into one table, and its best label is kept for each cell of the others:
 exact, as in elimination. While the tables stay small, what is left is a smaller problem with fewer cells, and

@@ -70,6 +70,6 @@ class ExpectationPropagation(Method):
             sweeps=found["sweeps"],
             lower=np.where(exact, value, -np.inf),
             upper=np.where(exact, value, np.inf),
-            notes=(f"every labelling of graph {lost[0]} met a score of -inf",) if lost.size else (),
+            notes=(f"every labeling of graph {lost[0]} met a score of -inf",) if lost.size else (),
         )
         return Summed(value, found["node"], by_clique(potentials, found["clique"]) if cliques else {}, how)

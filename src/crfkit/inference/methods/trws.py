@@ -1,4 +1,4 @@
-"""TRW-S: the best labelling by sequential tree-reweighted message passing, with a bound.
+"""TRW-S: the best labeling by sequential tree-reweighted message passing, with a bound.
 
 Kolmogorov (2006) for pairs; factors of any size as in Kolmogorov (2015). The bound is that of the linear
 program over the local polytope, or somewhat weaker; on forests it is reached.
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import ascend, visits_of
-from crfkit.inference.methods.method import Labelled, Method
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["TRWS"]
@@ -21,7 +21,7 @@ __all__ = ["TRWS"]
 class TRWS(Method):
     """Sequential tree-reweighted message passing: good labels of large graphs, and a bound on the best score.
 
-    ``how.upper`` is the bound: no labelling scores more. Where the labels reach it, ``how.exact`` is true.
+    ``how.upper`` is the bound: no labeling scores more. Where the labels reach it, ``how.exact`` is true.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class TRWS(Method):
         check_number("sweeps", self.sweeps, 1, whole=True)
         check_number("tol", self.tol)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling that was found, and the bound."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling that was found, and the bound."""
         visits = visits_of(potentials)
-        return ascend(visits, potentials, self.sweeps, self.tol, threads).labelled(self.name)
+        return ascend(visits, potentials, self.sweeps, self.tol, threads).labeled(self.name)

@@ -12,7 +12,7 @@ Examples
 [0.0, 0.0]
 """
 
-from crfkit.inference.reference.enumeration import Enumeration, enumerate_labellings
+from crfkit.inference.reference.enumeration import Enumeration, enumerate_labelings
 from crfkit.inference.reference.textbook import Textbook
 
-__all__ = ["Enumeration", "Textbook", "enumerate_labellings"]
+__all__ = ["Enumeration", "Textbook", "enumerate_labelings"]

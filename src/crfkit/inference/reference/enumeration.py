@@ -1,9 +1,9 @@
-"""Every query by enumeration of all labellings: slow, obvious, and independent of the kernels.
+"""Every query by enumeration of all labelings: slow, obvious, and independent of the kernels.
 
-The scores of a labelling are added up by loops straight from the formulas of
+The scores of a labeling are added up by loops straight from the formulas of
 `crfkit.inference.reference.formulas`, and a query is its definition: log Z is the log of a sum over a list, a
-marginal the sum of the probabilities of the labellings that have a part. For problems of a few thousand
-labellings; beyond that see `crfkit.inference.reference.textbook`.
+marginal the sum of the probabilities of the labelings that have a part. For problems of a few thousand
+labelings; beyond that see `crfkit.inference.reference.textbook`.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from crfkit.once import once
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Marginals
 
-__all__ = ["Enumeration", "Outcome", "enumerate_labellings", "labelling_score"]
+__all__ = ["Enumeration", "Outcome", "enumerate_labelings", "labeling_score"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One labelling and its score, -inf where it is forbidden."""
+    """One labeling and its score, -inf where it is forbidden."""
 
     labels: tuple[int, ...]
     score: float
     begin: tuple[bool, ...] | None = None  #: where segments begin; semi-Markov only
 
 
-def enumerate_labellings(potentials: Potentials) -> Iterator[Outcome]:
-    """Yield every labelling of one sequence with its score, forbidden ones with -inf.
+def enumerate_labelings(potentials: Potentials) -> Iterator[Outcome]:
+    """Yield every labeling of one sequence with its score, forbidden ones with -inf.
 
     Examples
     --------
     >>> from crfkit import Chain
     >>> scores = Chain(2).potentials([[0.0, 1.0], [0.5, 0.0]])
-    >>> [(y.labels, y.score) for y in enumerate_labellings(scores)]
+    >>> [(y.labels, y.score) for y in enumerate_labelings(scores)]
     [((0, 0), 0.5), ((0, 1), 0.0), ((1, 0), 1.5), ((1, 1), 1.0)]
     """
     formula = _formula(potentials)
-    for labels, begin in formula.labellings():
+    for labels, begin in formula.labelings():
         yield Outcome(labels, _score(formula, labels, begin), begin)
 
 
-def labelling_score(
+def labeling_score(
     potentials: Potentials, labels: Sequence[int], begin: Sequence[bool] | None = None
 ) -> float:
-    """Return the score of one labelling of one sequence, by its formula.
+    """Return the score of one labeling of one sequence, by its formula.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def labelling_score(
     Examples
     --------
     >>> from crfkit import Chain
-    >>> labelling_score(Chain(2).potentials([[0.0, 1.0], [0.5, 0.0]]), [1, 0])
+    >>> labeling_score(Chain(2).potentials([[0.0, 1.0], [0.5, 0.0]]), [1, 0])
     1.5
     """
     return _score(_formula(potentials), labels, begin)
@@ -84,7 +84,7 @@ def _score(formula: Formula, labels: Sequence[int], begin: Sequence[bool] | None
 
 
 class Enumeration:
-    """All allowed labellings of one sequence, and every query as a sum or a search over them.
+    """All allowed labelings of one sequence, and every query as a sum or a search over them.
 
     Examples
     --------
@@ -96,11 +96,11 @@ class Enumeration:
 
     def __init__(self, potentials: Potentials) -> None:
         self.potentials = potentials
-        self.outcomes = [y for y in enumerate_labellings(potentials) if y.score > -math.inf]
+        self.outcomes = [y for y in enumerate_labelings(potentials) if y.score > -math.inf]
 
     @property
     def count(self) -> int:
-        """How many labellings are allowed."""
+        """How many labelings are allowed."""
         return len(self.outcomes)
 
     @once
@@ -124,11 +124,11 @@ class Enumeration:
         )
 
     def kbest(self, k: int) -> list[Outcome]:
-        """Return the k best labellings, best first."""
+        """Return the k best labelings, best first."""
         return sorted(self.outcomes, key=lambda y: -y.score)[:k]
 
     def decode(self, *, tolerance: float = 1e-12) -> list[Outcome]:
-        """Return every labelling of the highest score, up to a relative tolerance."""
+        """Return every labeling of the highest score, up to a relative tolerance."""
         top = max(y.score for y in self.outcomes)
         margin = tolerance * max(1.0, abs(top))
         return [y for y in self.outcomes if y.score >= top - margin]
@@ -139,8 +139,8 @@ class Enumeration:
         return [set(np.flatnonzero(row >= row.max() - tolerance).tolist()) for row in rows]
 
     def log_prob(self, labels: Sequence[int], begin: Sequence[bool] | None = None) -> float:
-        """Return log p(y | x) of one labelling."""
-        return labelling_score(self.potentials, labels, begin) - self.log_partition
+        """Return log p(y | x) of one labeling."""
+        return labeling_score(self.potentials, labels, begin) - self.log_partition
 
     def span_probability(self, start: int, end: int, labels: Sequence[int]) -> float:
         """Return the probability that positions start to end - 1 have these labels."""
@@ -155,11 +155,11 @@ class Enumeration:
         return self._collect(edges_by_position, math.fsum)
 
     def reachable(self, *, edges_by_position: bool = False) -> Marginals:
-        """Return which parts some allowed labelling has."""
+        """Return which parts some allowed labeling has."""
         return self._collect(edges_by_position, lambda ps: len(ps) > 0)
 
     def _collect(self, by_position: bool, total: Callable[[list[float]], Any]) -> Marginals:
-        """Fill each part with a total of the probabilities of the labellings that have it."""
+        """Fill each part with a total of the probabilities of the labelings that have it."""
         formula = _formula(self.potentials)
         shares: dict[tuple[Any, ...], list[float]] = {}
         for y, p in zip(self.outcomes, self.probabilities, strict=True):

@@ -1,4 +1,4 @@
-"""The score of each structure as its formula says: which labellings there are, and the parts of each.
+"""The score of each structure as its formula says: which labelings there are, and the parts of each.
 
 - chain: ``start[y_1] + sum_t node[t, y_t] + sum_t sum_h edge_h[y_{t-h}, ..., y_t] + stop[y_T]``,
   Sutton & McCallum (2006) eq. 1.16;
@@ -32,14 +32,14 @@ Begin: TypeAlias = Sequence[bool] | None
 class Formula(Protocol):
     """The score of one sequence."""
 
-    def labellings(self) -> Iterator[tuple[tuple[int, ...], tuple[bool, ...] | None]]:
-        """Yield labels and, of segments, begins of every labelling, allowed or not."""
+    def labelings(self) -> Iterator[tuple[tuple[int, ...], tuple[bool, ...] | None]]:
+        """Yield labels and, of segments, begins of every labeling, allowed or not."""
 
     def accepts(self, labels: Sequence[int]) -> bool:
-        """Return whether the constraints allow a labelling."""
+        """Return whether the constraints allow a labeling."""
 
     def parts(self, labels: Sequence[int], begin: Begin, by_position: bool = False) -> Iterator[Part]:
-        """Yield the place and the score of every part of one labelling."""
+        """Yield the place and the score of every part of one labeling."""
 
     def filled(self, fill: Fill, by_position: bool) -> dict[str, Any]:
         """Return the arrays of `Marginals`, each made by `fill`."""
@@ -79,7 +79,7 @@ class ChainFormula(_Linear):
         super().__init__(p)
         self.node, self.resolved = p.node, p.structure.resolved
 
-    def labellings(self) -> Iterator[tuple[tuple[int, ...], None]]:
+    def labelings(self) -> Iterator[tuple[tuple[int, ...], None]]:
         for labels in product(range(self.L), repeat=self.T):
             yield labels, None
 
@@ -99,7 +99,7 @@ class SegmentFormula(_Linear):
         super().__init__(p)
         self.segment = p.segment
 
-    def labellings(self) -> Iterator[tuple[tuple[int, ...], tuple[bool, ...]]]:
+    def labelings(self) -> Iterator[tuple[tuple[int, ...], tuple[bool, ...]]]:
         for lengths in _compositions(self.T, self.segment.shape[1]):
             begin = tuple(d == 0 for length in lengths for d in range(length))
             for chosen in product(range(self.L), repeat=len(lengths)):
@@ -132,7 +132,7 @@ class TreeFormula:
         self.node, self.edge = p.node, p.edge
         self.parent: list[int] = p.structure.parent.tolist()
 
-    def labellings(self) -> Iterator[tuple[tuple[int, ...], None]]:
+    def labelings(self) -> Iterator[tuple[tuple[int, ...], None]]:
         for labels in product(*(range(len(scores)) for scores in self.node)):
             yield labels, None
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Bools, Floats
-from crfkit.inference.reference.enumeration import Outcome, labelling_score
+from crfkit.inference.reference.enumeration import Outcome, labeling_score
 from crfkit.inference.reference.formulas import edge_tables
 from crfkit.inference.reference.semirings import SUM, Semiring, log_sum
 from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
@@ -88,7 +88,7 @@ class ChainRecursion:
         return alphas
 
     def total(self, ring: Semiring) -> Any:
-        """Sum over all labellings."""
+        """Sum over all labelings."""
         last = self.forward(ring)[-1] if self.T else ring.lift(np.zeros(1))
         return ring.total(ring.times(last, ring.lift(self.end)))
 
@@ -109,14 +109,14 @@ class ChainRecursion:
         return {"node": node, "runs": runs, "start": ends[0], "stop": ends[1]}
 
     def sample(self, rng: np.random.Generator) -> Outcome:
-        """Draw one labelling."""
+        """Draw one labeling."""
         labels: list[int] = []
         alphas, after = self.forward(SUM), self.end
         for t in range(self.T - 1, -1, -1):
             state = _draw(rng, alphas[t] + after)
             labels.insert(0, int(self.states[t][state, -1]))
             after = self.psi[t][..., state]
-        return Outcome(tuple(labels), labelling_score(self.p, labels))
+        return Outcome(tuple(labels), labeling_score(self.p, labels))
 
 
 class SegmentRecursion:
@@ -143,7 +143,7 @@ class SegmentRecursion:
         return enter, alpha
 
     def total(self, ring: Semiring) -> Any:
-        """Sum over all labellings."""
+        """Sum over all labelings."""
         if self.T == 0:
             return ring.lift(np.zeros(1))[0]
         return ring.total(ring.times(self.forward(ring)[1][-1], ring.lift(self.stop)))
@@ -171,7 +171,7 @@ class SegmentRecursion:
         return {**parts, "start": ends[0], "stop": ends[1]}
 
     def sample(self, rng: np.random.Generator) -> Outcome:
-        """Draw one labelling."""
+        """Draw one labeling."""
         enter, alpha = self.forward(SUM)
         labels, begin = [0] * self.T, [False] * self.T
         t, after = self.T, self.stop
@@ -185,7 +185,7 @@ class SegmentRecursion:
             t -= d
             labels[t : t + d], begin[t] = [label] * d, True
             after = self.edge[t][:, label]
-        score = labelling_score(self.p, labels, begin)
+        score = labeling_score(self.p, labels, begin)
         return Outcome(tuple(labels), score, tuple(begin))
 
 
@@ -216,7 +216,7 @@ class TreeRecursion:
         return up, message
 
     def total(self, ring: Semiring) -> Any:
-        """Sum over all labellings."""
+        """Sum over all labelings."""
         value, (up, _) = ring.lift(np.zeros(1)), self.upward(ring)
         for v, above in enumerate(self.parent):
             if above < 0:
@@ -244,13 +244,13 @@ class TreeRecursion:
         return {"node": node, "edge": edge}
 
     def sample(self, rng: np.random.Generator) -> Outcome:
-        """Draw one labelling."""
+        """Draw one labeling."""
         up, _ = self.upward(SUM)
         labels = [0] * len(self.parent)
         for v in self.order:
             given = self.p.edge[v][:, labels[self.parent[v]]] if self.parent[v] >= 0 else 0.0
             labels[v] = _draw(rng, up[v] + given)
-        return Outcome(tuple(labels), labelling_score(self.p, labels))
+        return Outcome(tuple(labels), labeling_score(self.p, labels))
 
 
 def _draw(rng: np.random.Generator, logs: Floats) -> int:

@@ -33,13 +33,13 @@ class Recursion(Protocol):
     """One sequence under any semiring."""
 
     def total(self, ring: Semiring) -> Any:
-        """Sum over all labellings."""
+        """Sum over all labelings."""
 
     def log_parts(self, log_z: float) -> dict[str, Any]:
         """Return the logarithm of the probability of every part."""
 
     def sample(self, rng: np.random.Generator) -> Outcome:
-        """Draw one labelling."""
+        """Draw one labeling."""
 
 
 class Textbook:
@@ -74,20 +74,20 @@ class Textbook:
 
     @once
     def best_score(self) -> float:
-        """Score of the best labelling, eq. 1.35."""
+        """Score of the best labeling, eq. 1.35."""
         return float(self._model.total(MAX))
 
     @once
     def count(self) -> int:
-        """How many labellings are allowed."""
+        """How many labelings are allowed."""
         return int(self._model.total(COUNT))
 
     def kbest_scores(self, k: int) -> list[float]:
-        """Return the scores of the k best labellings, best first; fewer where fewer exist."""
+        """Return the scores of the k best labelings, best first; fewer where fewer exist."""
         return [float(score) for score in self._model.total(k_best(k)) if score > -np.inf]
 
     def sample(self, rng: np.random.Generator) -> Outcome:
-        """Draw one labelling, backwards (tree: downwards) through the forward sums."""
+        """Draw one labeling, backwards (tree: downwards) through the forward sums."""
         return self._model.sample(rng)
 
     def marginals(self, *, edges_by_position: bool = False) -> Marginals:
@@ -95,7 +95,7 @@ class Textbook:
         return self._shape(edges_by_position, np.exp, np.sum)
 
     def reachable(self, *, edges_by_position: bool = False) -> Marginals:
-        """Return which parts some allowed labelling has."""
+        """Return which parts some allowed labeling has."""
         return self._shape(edges_by_position, lambda logs: logs > -np.inf, np.any)
 
     @once

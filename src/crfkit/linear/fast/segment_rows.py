@@ -10,7 +10,7 @@ from crfkit.arrays import pointers, ranges
 from crfkit.data.batch import Batch
 from crfkit.linear.fast.segments import places_of, weights_of_rows
 from crfkit.linear.layout import Layout
-from crfkit.optimise.sequential.sequences import SegmentRows
+from crfkit.optimize.sequential.sequences import SegmentRows
 from crfkit.structures.gold import Path
 from crfkit.structures.semimarkov import SemiMarkov
 

@@ -1,4 +1,4 @@
-"""Labelled sequences as the native trainers visit them, and what these do not cover."""
+"""Labeled sequences as the native trainers visit them, and what these do not cover."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.margins import margin_lack
 from crfkit.linear.mistakes import DecodedSequences
 from crfkit.linear.objective import Family
-from crfkit.optimise.margin.view import MarginChains
-from crfkit.optimise.sequential.sequences import (
+from crfkit.optimize.margin.view import MarginChains
+from crfkit.optimize.sequential.sequences import (
     DualSequences,
     EdgeRows,
     OneBlock,

@@ -1,6 +1,6 @@
-"""What the features of two labellings of graphs differ in: a sparse vector over the weights for each.
+"""What the features of two labelings of graphs differ in: a sparse vector over the weights for each.
 
-Only factors whose labels differ are looked at, and of these only the cells that the labellings take.
+Only factors whose labels differ are looked at, and of these only the cells that the labelings take.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["GraphDifferences"]
 
 
 class GraphDifferences(SparseSums):
-    """From two labellings to the weights at which their features differ.
+    """From two labelings to the weights at which their features differ.
 
     Parameters
     ----------

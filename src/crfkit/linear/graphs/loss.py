@@ -27,10 +27,10 @@ from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective
 from crfkit.linear.views import View, ViewedLoss
 from crfkit.once import once
-from crfkit.optimise.margin.view import MarginSequences
-from crfkit.optimise.problem import Latent, NotCoveredError
-from crfkit.optimise.sequential.minibatch import MiniBatches
-from crfkit.optimise.sequential.sequences import PerceptronSequences
+from crfkit.optimize.margin.view import MarginSequences
+from crfkit.optimize.problem import Latent, NotCoveredError
+from crfkit.optimize.sequential.minibatch import MiniBatches
+from crfkit.optimize.sequential.sequences import PerceptronSequences
 from crfkit.structures.graph_batch import GraphBatch
 from crfkit.structures.graph_gold import GraphGold, gold_of_graphs
 from crfkit.structures.graph_potentials import GraphPotentials
@@ -111,13 +111,13 @@ class GraphLoss(ViewedLoss):
         return all(self.method.convex_on(part.scores.potentials(zero)) for part in self.blocks)
 
     @property
-    def minimises(self) -> bool:
-        """Whether minimising it trains a model."""
-        return self.objective.minimises
+    def minimizes(self) -> bool:
+        """Whether minimizing it trains a model."""
+        return self.objective.minimizes
 
     @property
     def drawn(self) -> bool:
-        """Whether gradients are drawn at random, for optimisers that visit mini-batches."""
+        """Whether gradients are drawn at random, for optimizers that visit mini-batches."""
         return self.objective.drawn
 
     # ---- values and gradients
@@ -209,7 +209,7 @@ def check_answers(objective: Objective, method: Method) -> None:
 def _without_optimum(loss: GraphLoss) -> str:
     if type(loss.objective).joined is not Objective.joined:
         return f"the objective {loss.objective.name}, whose loss is not a sum over graphs"
-    if loss.minimises or loss.drawn:
+    if loss.minimizes or loss.drawn:
         return ""
     return f"the objective {loss.objective.name}, whose loss is least where all weights are 0"
 

@@ -1,4 +1,4 @@
-"""A margin loss graph by graph: the labellings that violate it most, for `crfkit.optimise.margin`.
+"""A margin loss graph by graph: the labelings that violate it most, for `crfkit.optimize.margin`.
 
     loss_n(w) = max over y of [cost(y) - (features of the gold - features of y).w], each times weight_n
 
@@ -15,7 +15,7 @@ from crfkit import inference
 from crfkit.arrays import Floats, Pointers
 from crfkit.linear.graphs.differences import GraphDifferences
 from crfkit.linear.objective import Family
-from crfkit.optimise.margin.view import Violations
+from crfkit.optimize.margin.view import Violations
 
 if TYPE_CHECKING:
     from crfkit.linear.graphs.loss import GraphLoss
@@ -34,7 +34,7 @@ def graph_margin_lacks(loss: GraphLoss) -> str:
 
 
 class GraphMargins:
-    """The graphs of a max-margin loss; see `crfkit.optimise.margin.view.MarginSequences`.
+    """The graphs of a max-margin loss; see `crfkit.optimize.margin.view.MarginSequences`.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class GraphMargins:
         self._alone = loss.batch.variables >= _LARGE * loss.batch.graphs
 
     def violations(self, w: Floats, graphs: Pointers) -> Violations:
-        """Return the labelling of each of these graphs that has the highest loss at w [F]."""
+        """Return the labeling of each of these graphs that has the highest loss at w [F]."""
         if np.array_equal(graphs, np.arange(self.loss.batch.graphs)):
             parts = self.loss.blocks
         elif self._alone or len(graphs) <= _FEW:

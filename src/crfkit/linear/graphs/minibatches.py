@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit.arrays import Floats, Ids
 from crfkit.fields import Fields
-from crfkit.optimise.sequential.minibatch import Parts
+from crfkit.optimize.sequential.minibatch import Parts
 
 if TYPE_CHECKING:
     from crfkit.linear.graphs.loss import GraphLoss
@@ -44,14 +44,14 @@ class GraphVisit:
         if state.has(name):
             width = self.loss.batch.width  # [V]
             self.labels = state.ids(
-                name, self.loss.objective.labellings, len(width), below=int(width.max(initial=0))
+                name, self.loss.objective.labelings, len(width), below=int(width.max(initial=0))
             )
             if (self.labels >= width).any():
                 state.refuse(name, "labels that some variables do not have")
 
 
 class GraphMiniBatches:
-    """The view `crfkit.optimise.sequential.minibatch.MiniBatches` of a loss of graphs."""
+    """The view `crfkit.optimize.sequential.minibatch.MiniBatches` of a loss of graphs."""
 
     def __init__(self, loss: GraphLoss) -> None:
         self.loss = loss

@@ -1,4 +1,4 @@
-"""Graphs for the perceptron and its kin: graph by graph, through scores and the best labelling."""
+"""Graphs for the perceptron and its kin: graph by graph, through scores and the best labeling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crfkit.inference.graphs import kbest
 from crfkit.linear.graphs.differences import GraphDifferences
 from crfkit.linear.mistakes import DecodedTrainer, Mistake
 from crfkit.linear.objective import Family
-from crfkit.optimise.sequential.rules import Rule
+from crfkit.optimize.sequential.rules import Rule
 
 if TYPE_CHECKING:
     from crfkit.linear.graphs.loss import GraphLoss
@@ -57,14 +57,14 @@ class _One:
         self.part, self.differences, self.positions = part, differences, part.batch.variables
 
     def best(self, w: Floats) -> Mistake:
-        """Return its best labelling at w [F]."""
+        """Return its best labeling at w [F]."""
         potentials, gold = self.part.potentials(w), self.part.gold
         score, found = inference.best(potentials, threads=self.part.threads)
         value = float(score[0]) - potentials.gold_score(gold, self.part.weight)
         return self._mistake(value, found.label)
 
     def kbest(self, w: Floats, k: int) -> list[Mistake]:
-        """Return those of its k best labellings that are wrong."""
+        """Return those of its k best labelings that are wrong."""
         found = kbest(self.part.potentials(w), k, threads=self.part.threads)
         labels = np.concatenate([found[kind] for kind in self.part.batch.kind_ptr], axis=1)  # [k, V]
         listed = [self._mistake(float("nan"), label) for label in labels if (label >= 0).all()]

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
-from crfkit.linear.graphs.labellings import Labellings
+from crfkit.linear.graphs.labelings import Labelings
 
 __all__ = ["Posterior", "power_ep"]
 
@@ -82,8 +82,8 @@ class Sum:
     basis: Floats | None  #: [r, f] orthonormal; None: the weights themselves, where covariances are diagonal
 
     @classmethod
-    def of(cls, graph: Labellings, full: bool) -> Sum:
-        """Return the sum over the labellings of a graph."""
+    def of(cls, graph: Labelings, full: bool) -> Sum:
+        """Return the sum over the labelings of a graph."""
         if not full or not graph.difference.size:
             return cls(
                 graph.base, graph.difference, graph.weights, np.eye(len(graph.weights)) if full else None
@@ -115,7 +115,7 @@ class Sum:
 
 
 def power_ep(
-    graphs: Sequence[Labellings],
+    graphs: Sequence[Labelings],
     w: Floats,
     prior: Floats,
     *,
@@ -127,7 +127,7 @@ def power_ep(
 
     Parameters
     ----------
-    graphs : sequence of Labellings
+    graphs : sequence of Labelings
     w : array [F]
         The weights with the highest posterior density, to begin at.
     prior : array [F]

@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit.arrays import Bools, Floats
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Expected, Labelled, Method, Summed
+from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
 from crfkit.structures.graph_potentials import GraphPotentials
 
 __all__ = ["Tally", "Watched"]
@@ -107,19 +107,19 @@ class Watched(Method):
         """Return for which graphs `expected` takes no memory for marginals of each factor."""
         return self.inner.pools(potentials)
 
-    def best(self, potentials: GraphPotentials, threads: int) -> Labelled:
-        """Return the best labelling of each graph."""
+    def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
+        """Return the best labeling of each graph."""
         found = self.inner.best(potentials, threads)
         self.tally.note(found.how)
         return found
 
-    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labelled:
-        """Return the k best labellings of each graph."""
+    def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labeled:
+        """Return the k best labelings of each graph."""
         found = self.inner.kbest(potentials, k, threads)
         self.tally.note(found.how)
         return found
 
-    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labelled:
+    def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labeled:
         """Return draws."""
         found = self.inner.sample(potentials, n, seed, threads)
         self.tally.note(found.how)

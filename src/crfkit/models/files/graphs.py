@@ -37,7 +37,7 @@ __all__ = ["graph_model_of", "graph_pieces"]
 _FORMS = ("free", "symmetric", "same", "potts")
 
 
-def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -> Iterator[bytes]:
+def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -> Iterator[bytes]:
     """Return the pieces of the file of a model of graphs; `GraphModel.save` explains the options."""
     if model.lacks:
         raise ValueError(f"a file of this model alone would lack {model.lacks}")
@@ -68,7 +68,7 @@ def graph_pieces(model: GraphModel, *, notes: str | None, licence: str | None) -
     described = {
         "format": FORMAT,
         "crfkit": _native.__version__,
-        "licence": str(model.licence if licence is None else licence),
+        "license": str(model.license if license is None else license),
         "notes": str(model.notes if notes is None else notes),
         "structure": {"kind": "graph", "kinds": kinds, "cliques": cliques},
         "training": None if training is None else plain_summary(training),
@@ -106,13 +106,13 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
     for name, clique in graph.cliques.items():
         if clique.attractive and (w[layout.parts[name]] < 0.0).any():
             raise ValueError(f"clique {name!r} is attractive and has weights below 0")
-    texts = {name: described[name] for name in ("notes", "licence")}
+    texts = {name: described[name] for name in ("notes", "license")}
     for name, text in texts.items():
         if type(text) is not str:
             raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")
     training = summary_of(described["training"], arrays)
     form = _form(described.get("form"), graph)
-    return GraphModel(graph, layout, w, names, training, texts["notes"], texts["licence"], form)
+    return GraphModel(graph, layout, w, names, training, texts["notes"], texts["license"], form)
 
 
 def _form(text: object, graph: Graph) -> GraphForm | None:

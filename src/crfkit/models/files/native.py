@@ -73,7 +73,7 @@ class About:
 
     format: int  #: version of the file format
     crfkit: str  #: version that wrote it
-    licence: str
+    license: str
     notes: str
     labels: int
     attributes: int
@@ -86,7 +86,7 @@ def pieces(
     dtype: Literal["float64", "float32"] = "float64",
     compact: bool = False,
     notes: str | None = None,
-    licence: str | None = None,
+    license: str | None = None,
 ) -> Iterator[bytes]:
     """Return the pieces of the file of a model; `Model.save` explains the options."""
     if dtype not in ("float64", "float32"):
@@ -121,7 +121,7 @@ def pieces(
     described = {
         "format": FORMAT,
         "crfkit": _native.__version__,
-        "licence": str(model.licence if licence is None else licence),
+        "license": str(model.license if license is None else license),
         "notes": str(model.notes if notes is None else notes),
         "structure": model.structure.to_dict(),
         "blocks": blocks,
@@ -181,7 +181,7 @@ def any_model_of(data: bytes | memoryview, source: str) -> Model | GraphModel:
 
 
 def about(path: str | os.PathLike[str]) -> About:
-    """Return what a model file says of itself: licence, notes, sizes."""
+    """Return what a model file says of itself: license, notes, sizes."""
     source = os.fsdecode(path)
     arrays, described = unpack(unzipped(file_bytes(path), source), source)
     try:
@@ -190,7 +190,7 @@ def about(path: str | os.PathLike[str]) -> About:
         return About(
             format=described["format"],
             crfkit=str(described["crfkit"]),
-            licence=str(described["licence"]),
+            license=str(described["license"]),
             notes=str(described["notes"]),
             labels=labels,
             attributes=attributes,
@@ -253,7 +253,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     if decision is not None:
         check_choice("the decision", decision, DECISIONS)
     curvature = arrays.get("curvature")
-    texts = {name: described[name] for name in ("notes", "licence")}
+    texts = {name: described[name] for name in ("notes", "license")}
     for name, text in texts.items():
         if type(text) is not str:
             raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")

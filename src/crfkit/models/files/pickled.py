@@ -1,4 +1,4 @@
-"""Pickles given for a model: recognised by their bytes, never opened, and what their owner can do."""
+"""Pickles given for a model: recognized by their bytes, never opened, and what their owner can do."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
         "dense columns": layout.dense > 0,
         "constraints": bool(model.structure.constraints),
         "conjunctions of attributes": model.conjunctions is not None,
-        "constraints on whole labellings": bool(model.constraints),
+        "constraints on whole labelings": bool(model.constraints),
         "probabilities calibrated by isotonic regression": model.calibration is not None,
-        "steps that are normalised by themselves": isinstance(model.structure, LocalChain),
+        "steps that are normalized by themselves": isinstance(model.structure, LocalChain),
     }
     what = [name for name, present in lost.items() if present and name not in holds]
     if what:

@@ -19,7 +19,7 @@ __all__ = ["plain_history", "plain_summary", "summary_of"]
 
 _NUMBERS = ("loss", "gap", "evaluations", "score")
 _COUNTS = ("iterations", "kept", "seed")
-_TEXTS = ("objective", "certificate", "reason", "optimiser", "why", "metric")
+_TEXTS = ("objective", "certificate", "reason", "optimizer", "why", "metric")
 
 
 def plain_summary(training: Summary) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 An observation that begins with u owns one weight for each label, with b one for each step from * L + to,
 with * both, in this order; observations own consecutive places. Patterns run natively, with exactly Wapiti's
 strings; b and * patterns without fields make plain transitions. Maxent models become chains of order 0, MEMMs
-chains whose steps are normalised each by itself (`crfkit.structures.local`).
+chains whose steps are normalized each by itself (`crfkit.structures.local`).
 """
 
 from __future__ import annotations

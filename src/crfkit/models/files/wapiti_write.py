@@ -20,7 +20,7 @@ from crfkit.structures.local import LocalChain
 
 __all__ = ["wapiti_text"]
 
-_LOCAL = "steps that are normalised by themselves"
+_LOCAL = "steps that are normalized by themselves"
 _STEPS = ("b", "b:steps", "*:steps")  # strings for plain transitions that no pattern makes
 
 

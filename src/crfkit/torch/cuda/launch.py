@@ -1,6 +1,6 @@
 """Launches of Triton kernels without what Triton does for each call: to bind, classify and hash arguments.
 
-A kernel must not be specialised on the values of its arguments (`do_not_specialize`: all of them): then their
+A kernel must not be specialized on the values of its arguments (`do_not_specialize`: all of them): then their
 types alone say which compiled kernel it is. What a compiled kernel takes is not documented by Triton. It is
 looked at before one is used: where it is not what it has been since Triton 3.3 (3.9 is the latest that was
 read), all arguments in order with constants among them, kernels are launched in the documented way,

@@ -142,7 +142,7 @@ def kbest(
     stop: Tensor,
     k: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return the k best labellings, [B, k, T] or packed [k, P], and scores [B, k]."""
+    """Return the k best labelings, [B, k, T] or packed [k, P], and scores [B, k]."""
     x, s, e, p = states_of(node, start, edges, stop)
     numbers, score = ops.kbest(x, length, first, index, s, e, p, k)
     return _labels(numbers, node.shape[-1]), score

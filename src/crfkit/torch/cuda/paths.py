@@ -1,6 +1,6 @@
 """`best` and `sample` of chains on CUDA devices: any number of labels, tables shared or by position.
 
-Few labels: the best labelling is found with the table in registers, by one program for each sequence or, if
+Few labels: the best labeling is found with the table in registers, by one program for each sequence or, if
 they are few and long, for each chunk of one. Many labels: the table is read at every step.
 """
 

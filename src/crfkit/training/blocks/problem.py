@@ -28,8 +28,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined, LinearLoss
 from crfkit.linear.restrict import add, restrict, take
 from crfkit.once import once
-from crfkit.optimise.problem import Convex, Curvature, Differentiable, NotCoveredError, view_of
-from crfkit.optimise.sequential.sequences import SequenceBlocks, Sequences
+from crfkit.optimize.problem import Convex, Curvature, Differentiable, NotCoveredError, view_of
+from crfkit.optimize.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore
 from crfkit.training.blocks.stream import BlockedData
 
@@ -67,7 +67,7 @@ class BlockedProblem:
 
     Notes
     -----
-    Memory: `memory` bytes at most beside the optimiser's own vectors of `size` numbers.
+    Memory: `memory` bytes at most beside the optimizer's own vectors of `size` numbers.
     """
 
     def __init__(
@@ -140,9 +140,9 @@ class BlockedProblem:
         return self._whole.objective.convex and self.kind != "set"
 
     @property
-    def minimises(self) -> bool:
-        """Whether minimising it trains a model."""
-        return self._whole.minimises
+    def minimizes(self) -> bool:
+        """Whether minimizing it trains a model."""
+        return self._whole.minimizes
 
     def lacks(self, kind: type) -> str:
         """Return why this loss has no such view; empty where it has one."""
@@ -151,7 +151,7 @@ class BlockedProblem:
         return self._whole.lacks(kind)
 
     def view(self, kind: type[V]) -> V:
-        """Return the view of this loss that an optimiser needs."""
+        """Return the view of this loss that an optimizer needs."""
         against = self.lacks(kind)
         if against:
             raise NotCoveredError(against)
@@ -163,7 +163,7 @@ class BlockedProblem:
         return np.array([len(sequences.filled) for sequences in every])
 
     def block(self, i: int) -> Sequences:
-        """Return the sequences of one block, as stochastic optimisers visit them."""
+        """Return the sequences of one block, as stochastic optimizers visit them."""
         return self._bind(self.layout, self.data.block(i)).view(SequenceBlocks).block(0)
 
     def _block(self, i: int) -> Block | None:

@@ -17,7 +17,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.linear.features import Chosen, Features
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
-from crfkit.optimise.problem import Optimiser
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.chain import Chain, is_chain
 from crfkit.structures.gold import kind_of_gold
 from crfkit.training.data import checked_dataset
@@ -51,7 +51,7 @@ def induce(
     structure: Chain | None = None,
     features: Features | None = None,
     objective: Likelihood | None = None,
-    optimiser: Optimiser | str = "auto",
+    optimizer: Optimizer | str = "auto",
     metric: Metric | str = "auto",
     stop: Stop | None = None,
     seed: int = 0,
@@ -76,7 +76,7 @@ def induce(
         The other weights: transitions, start and stop, and their limits.
     objective : Likelihood, optional
         ``Likelihood(l2=1.0)`` by default; its l2 is the penalty of the gains too.
-    optimiser, metric, stop, seed, threads, listeners, progress
+    optimizer, metric, stop, seed, threads, listeners, progress
         Of the last training, as in `train`.
     told : function, optional
         Is called with each `Round` when it is done.
@@ -133,7 +133,7 @@ def induce(
         structure=asked,
         features=replace(kept, which=Chosen(pairs)),
         objective=goal,
-        optimiser=optimiser,
+        optimizer=optimizer,
         metric=metric,
         stop=stop or Stop(),
         seed=seed,

@@ -43,7 +43,7 @@ def close(
 ):  # fmt: skip
     """Write log Z and in_logs [passes, B]; where in_logs is 1 also rows of logarithms, without own scores.
 
-    Pass 1 writes only where labels are unknown, and weight 0 where no labelling agrees with them.
+    Pass 1 writes only where labels are unknown, and weight 0 where no labeling agrees with them.
     """
     b = tl.program_id(0).to(tl.int64)
     z = tl.program_id(1)

@@ -156,7 +156,7 @@ def sums(
     node_b, node_t, index_b, edge_b, edge_t, edge_i, shift, T, L,
     Lp: tl.constexpr, BI: tl.constexpr, BJ: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
-    """Write the forward rows of sequence b by sums, and 1 if there is a labelling to draw, else 0.
+    """Write the forward rows of sequence b by sums, and 1 if there is a labeling to draw, else 0.
 
     In log space, which is right for any scores: terms in float64, exponentials relative to the largest in C.
     """

@@ -33,7 +33,7 @@ def sweep_in_logs(
 ):  # fmt: skip
     """Write the value and the gradient of one sequence.
 
-    With unknown labels there are two parts: labellings that agree with the labels, then all.
+    With unknown labels there are two parts: labelings that agree with the labels, then all.
     """
     j = tl.arange(0, LP)
     i = tl.arange(0, BLOCK)
@@ -42,7 +42,7 @@ def sweep_in_logs(
     v = tl.load(stop + j, inside, MINUS).to(tl.float64)
     zero = tl.full((), 0, tl.int64)
     known = unknown + zero == 0
-    other = tl.full((), 0.0, tl.float64)  # log Z of the labellings that agree with the labels
+    other = tl.full((), 0.0, tl.float64)  # log Z of the labelings that agree with the labels
     for part in range(0, 1 + unknown):
         seconds = tl.where(part + zero > 0, L, 0)  # labels whose credits are there already
         clamp = part + zero < unknown

@@ -75,7 +75,7 @@ def _gold(
 ):  # fmt: skip
     """Write the score of the labels of a chain, whether some are unknown, and its weight.
 
-    The weight is 0 where the labelling is forbidden or not a number: such a chain has no gradient.
+    The weight is 0 where the labeling is forbidden or not a number: such a chain has no gradient.
     """
     total = tl.full([], 0.0, tl.float64)
     unknown = tl.full([], 0, tl.int32)

@@ -1,7 +1,7 @@
 """Gradients by the rows that the sweeps of `segments` wrote: nothing is recursive, so places go in parallel.
 
 The probability of a segment is enter[s] w[s] .. w[e] f[d] back_enter[e] / Z, of an edge before t
-leave[t - 1] E back_leave[t] / Z. Those of labellings that agree with the gold are taken off.
+leave[t - 1] E back_leave[t] / Z. Those of labelings that agree with the gold are taken off.
 """
 
 import triton

@@ -267,7 +267,7 @@ def gradients(
         more = start_top.to(tl.float64) + stop_top.to(tl.float64)
         more += tl.where(n > 1, (n - 1) * edge_top.to(tl.float64), 0.0)
         tops += more
-        kept = factor  # the weight of the gradient: 0 where the gold labelling is forbidden
+        kept = factor  # the weight of the gradient: 0 where the gold labeling is forbidden
         if labels is not None:
             cost += more - _gold_ends(labels, labels_t, index, start, 0)
             cost -= _gold_ends(labels, labels_t, index, stop, n - 1)

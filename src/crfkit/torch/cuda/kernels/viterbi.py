@@ -1,4 +1,4 @@
-"""The best labelling of chains of up to 128 labels: Viterbi with the table in registers.
+"""The best labeling of chains of up to 128 labels: Viterbi with the table in registers.
 
 A step is alpha'(j) = max_i (alpha(i) + edge(i, j)) + node(j). What is kept of it in `back` [places, Lp] is
 either the lowest i that reaches the maximum (uint8), or alpha' itself: then the way back looks for the

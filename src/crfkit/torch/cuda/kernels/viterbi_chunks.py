@@ -1,4 +1,4 @@
-"""The best labelling of few long chains of up to 64 labels: chunks of steps side by side.
+"""The best labeling of few long chains of up to 64 labels: chunks of steps side by side.
 
 Viterbi is a product of matrices in max-plus algebra, so chunks of it can be multiplied out independently.
 `operators` makes the operator of each chunk, a row for each label at its border; `borders` folds those before

@@ -1,1 +1,0 @@
-"""Optimisers that look at all data before each step."""

@@ -1,1 +1,0 @@
-"""Dual coordinate ascent, one variable for each labelling of a sequence."""

@@ -1,1 +1,0 @@
-"""Optimisers that go from sequence to sequence."""

@@ -1,0 +1,1 @@
+"""Optimizers that look at all data before each step."""

@@ -1,0 +1,1 @@
+"""Dual coordinate ascent, one variable for each labeling of a sequence."""

@@ -1,0 +1,1 @@
+"""Optimizers that go from sequence to sequence."""

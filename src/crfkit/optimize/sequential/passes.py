@@ -1,0 +1,199 @@
+"""A run of stochastic passes: rates, stopping rule and state; the steps themselves are native.
+
+`visits.py` says in which order sequences are visited. Every weight is up to date at the end of a pass, not of
+a block: steps that were left out for weights that no sequence touched are made then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from typing import Any, Protocol
+
+import numpy as np
+
+from crfkit import _native
+from crfkit.arrays import Floats
+from crfkit.fields import Fields
+from crfkit.native import kernels
+from crfkit.optimize.problem import End, Penalty, Step, Stopped, evaluate
+from crfkit.optimize.sequential.sequences import begin_at
+from crfkit.optimize.sequential.visits import Visit, Visits
+
+__all__ = ["Method", "PassRun"]
+
+
+class Method(Protocol):
+    """The members in which the stochastic optimizers differ."""
+
+    @property
+    def max_passes(self) -> int:
+        """The limit of passes."""
+        ...
+
+    @property
+    def period(self) -> int:
+        """Passes in which the objective must fall by `delta`."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """The least fall, relative to the objective."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """The seed of the orders."""
+        ...
+
+    @property
+    def rule(self) -> int:
+        """The `Rule` of cpp/shared/stochastic.hpp."""
+        ...
+
+    @property
+    def offset(self) -> float:
+        """Added to the roots of the sums of squares, where there are any."""
+        ...
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether a run that ends by itself goes back to its best pass."""
+        ...
+
+    def origin(self, run: PassRun) -> float:
+        """Prepare a new run: return the time that its rates begin at."""
+        ...
+
+    def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
+        """Return the rates of steps, by their numbers from 0 on; a pass has so many `visits`.
+
+        `lam` is the l2 of one step.
+        """
+        ...
+
+    def check(self, strengths: tuple[float, float, float, float]) -> None:
+        """Raise an error if the method cannot minimize the penalty."""
+        ...
+
+
+class PassRun:
+    """Passes over the sequences in random order, until the objective no longer falls."""
+
+    def __init__(
+        self, method: Method, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
+    ) -> None:
+        name = type(method).__name__
+        self.method, self.problem, self.penalty = method, problem, penalty
+        self.sequences = Visits(problem, name)
+        strengths = self.sequences.layout.strengths(penalty, name)
+        method.check(strengths)
+        self.visits = self.sequences.total
+        self.strengths = np.array(strengths) / self.visits  # [4] of one step
+        kept, F = None if state is None else Fields.of(state), problem.size
+        self.w = begin_at(w if kept is None else kept.floats("w", F), F)  # [F]
+        self.trainer = _native.StochasticTrainer(self.sequences.layout.native, method.rule)
+        self.trainer.write(self.w)
+        if kept is None:
+            self.memory = np.zeros(problem.size if method.rule else 0)
+            self.due = np.zeros(2)
+            self.passes, self.evaluations = 0, 0.0
+            self.history: list[float] = []  # the lowest objective so far, after each of the last passes
+            self.best, self.best_w = float("inf"), self.w.copy() if method.keeps_best else None
+            self.start = method.origin(self)
+            self.trainer.write(self.w)
+        else:
+            self.memory = kept.floats("memory", F if method.rule else 0)
+            self.due = kept.floats("due", 2)
+            self.passes, self.evaluations = kept.count("passes"), kept.number("evaluations", least=0.0)
+            self.history = kept.numbers("history", most=method.period)
+            self.best = kept.bounds("best")[0]
+            self.best_w = kept.floats("best_w", F) if method.keeps_best else None
+            self.start = kept.number("start", least=0.0)
+        if self.memory.size:
+            self.trainer.write_memory(self.memory)
+
+    def step(self) -> Step:
+        """Make one pass."""
+        plan, due = self.sequences.plan(self.method.seed, self.passes + 1), self.due.copy()
+        before = self.passes * self.visits
+
+        def rates(first: int, count: int) -> Floats:
+            steps = np.arange(before + first, before + first + count, dtype=np.float64)
+            return self.method.rates(self.start, steps, self.visits, self.strengths[1])
+
+        with np.errstate(all="ignore"):
+            loss = self.visit(plan, rates, self.strengths, due)
+            after = np.empty_like(self.w)
+            self.trainer.read(after)
+            objective = loss + self.penalty.value(after)
+        self.passes += 1
+        self.evaluations += 1.0
+        if not (np.isfinite(objective) and np.isfinite(after).all()):
+            why = f"diverged: the loss is not finite in pass {self.passes}; begin with a lower rate"
+            return self._end(Stopped(End.DIVERGED, why))
+        self.w, self.due = after, due
+        if self.memory.size:
+            self.trainer.read_memory(self.memory)
+        if objective < self.best:
+            self.best = objective
+            self.best_w = None if self.best_w is None else after.copy()
+        length = float(rates(self.visits - 1, 1)[0])
+        stop = self._verdict()
+        self.history = [*self.history, self.best][-self.method.period :]
+        if stop is None:
+            return Step(objective, length=length, evaluations=self.evaluations)
+        if self.best_w is not None:
+            self.w = self.best_w.copy()
+        return self._end(stop, length)
+
+    def visit(
+        self, visits: Iterable[Visit], rates: Callable[[int, int], Floats], strengths: Floats, due: Floats
+    ) -> float:
+        """Make some visits and bring all weights up to date; return the sum of the losses.
+
+        ``rates(first, count)`` are those of visits, `strengths` [4] those of the penalty in one step; `due`
+        [2], the L1 that weights should have received, goes in and out. Where the sum is not finite, the
+        weights are not usable.
+        """
+        loss, done = 0.0, 0
+        with closing(self.sequences.compiled(self.trainer, visits)) as blocks:
+            for sequences, order in blocks:
+                given = rates(done, len(order))
+                loss += self.trainer.run(kernels, sequences, order, given, strengths, self.method.offset, due)
+                done += len(order)
+                del sequences  # before the next block but one is made
+                if not np.isfinite(loss):
+                    return loss
+        self.trainer.settle(kernels)
+        return loss
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that a run needs to go on from here; the seed is an option."""
+        return {
+            "w": self.w.copy(),
+            "memory": self.memory.copy(),
+            "due": self.due.copy(),
+            "passes": self.passes,
+            "evaluations": self.evaluations,
+            "history": list(self.history),
+            "best": self.best,
+            "best_w": None if self.best_w is None else self.best_w.copy(),
+            "start": self.start,
+        }
+
+    def _verdict(self) -> Stopped | None:
+        method = self.method
+        if len(self.history) == method.period:
+            gained = (self.history[0] - self.best) / max(abs(self.best), 1e-300)
+            if gained < method.delta:
+                why = f"the objective fell by less than {method.delta:g} of itself in {method.period} passes"
+                return Stopped(End.SETTLED, why)
+        if self.passes >= method.max_passes:
+            return Stopped(End.LIMIT, f"the limit of {method.max_passes} passes is reached")
+        return None
+
+    def _end(self, stop: Stopped, length: float = float("nan")) -> Step:
+        self.evaluations += 1.0
+        objective, norm = evaluate(self.problem, self.penalty, self.w)
+        return Step(objective, norm, length, self.evaluations, stopped=stop.why, end=stop.end)
