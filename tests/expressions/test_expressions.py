@@ -10,7 +10,7 @@ import time
 import pytest
 
 from crfkit.data.formats.columns import Columns
-from crfkit.expressions import LONGEST, MOST_NESTED, MOST_RATE, Expression, expression_of
+from crfkit.expressions import LONG, LONGEST, MOST_NESTED, MOST_RATE, Expression, expression_of
 from crfkit.features import Extractor, parse_recipe
 from tests.cases.counted_matching import steps_of_all_ways, steps_of_search
 from tests.cases.growth import check_growth
@@ -73,12 +73,31 @@ ENDLESS = [
     "(a{1,9}){1,9}$",
     r"(\w+\s?)*$",
     "[ab]*[ac]*[ad]*x",
-    r"\d+-\d+",
-    ".*ing$",
     r"(.+)\1",
     r"(a+)+\1$",
     r"(a)?(?(1)(a+)+|b)$",
 ]
+
+#: Their cost grows with the square of the text, which is nothing for words.
+SQUARE = [
+    r"\d+-\d+",
+    ".*ing$",
+    r"\w+@\w+",
+    r"[A-Z]+\d+",
+    r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$",
+]
+
+
+@pytest.mark.parametrize("expression", SQUARE)
+def test_squares_are_for_texts_that_are_not_long(expression: str) -> None:
+    made = Expression(expression)
+    made.check_search()
+    for text in ("12-34", "testing", "jane@site.org", "AB12", "x" * LONG):
+        found = re.search(expression, text)
+        assert made.search(text) == (None if found is None else found[0])
+    said = r"the regular expression .* has 8,192, more than 4,096; begin it with \^, write \{1,20\} for \+"
+    with pytest.raises(ValueError, match=said):
+        made.search("x" * 2 * LONG)
 
 
 @pytest.mark.parametrize("expression", COMMON)

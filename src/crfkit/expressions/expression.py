@@ -8,15 +8,26 @@ from functools import cached_property, lru_cache
 
 from crfkit.expressions.parser import Reader, named, parsed, range_width
 from crfkit.expressions.parts import entered, total
+from crfkit.shown import quoted
 
-__all__ = ["LONGEST", "MOST_RANGES", "MOST_RATE", "MOST_STEPS", "Expression", "compiled", "expression_of"]
+__all__ = [
+    "LONG",
+    "LONGEST",
+    "MOST_RANGES",
+    "MOST_RATE",
+    "MOST_STEPS",
+    "Expression",
+    "compiled",
+    "expression_of",
+]
 
 LONGEST = 10_000  #: characters of an expression that is given as text
 MOST_RANGES = 1_000_000  #: characters of all ranges such as a-z together
 MOST_RATE = 100_000  #: steps for each character of a text, of all expressions of a recipe
 MOST_STEPS = 1_000_000  #: on one text of a known length
 
-_LENGTHS = [1 << i for i in range(21)]  # of texts: tokens are not longer
+LONG = 4096  #: characters of a text up to which costs are foreseen
+_LENGTHS = [1 << i for i in range(LONG.bit_length())]
 _REMEDY = "write {1,20} for + and {0,20} for *, or leave out repeats within repeats"
 
 
@@ -32,8 +43,10 @@ class Expression:
     --------
     >>> Expression(r"\d+").search("in 1999")
     '1999'
-    >>> Expression(r"^\d+(,\d+)*$").rate < 50, Expression("(a+)+$").rate > 1e50
+    >>> Expression(r"^\d+(,\d+)*$").rate < 50, Expression(r"\d+-\d+").rate < MOST_RATE
     (True, True)
+    >>> Expression("(a+)+$").rate > 1e50
+    True
     """
 
     def __init__(self, pattern: str | re.Pattern[str]) -> None:
@@ -42,7 +55,15 @@ class Expression:
         self._part, self._failing = reader.part, reader.failing
 
     def search(self, text: str) -> str | None:
-        """Return the first part of a text that matches, as ``re.search(...)[0]``; None where none does."""
+        """Return the first part of a text that matches, as ``re.search(...)[0]``; None where none does.
+
+        Where a text is longer than `LONG`, and the cost grows faster than its length, it is refused.
+        """
+        if len(text) > LONG and self._search(len(text)) > self.rate * len(text):
+            raise ValueError(
+                f"{named(self.pattern.pattern)} could take far more steps than a text has characters, and "
+                f"{quoted(text, 20)} has {len(text):,}, more than {LONG:,}; begin it with ^, {_REMEDY}"
+            )
         found = self.pattern.search(text)
         return None if found is None else found[0]
 
@@ -62,7 +83,7 @@ class Expression:
 
     @cached_property
     def rate(self) -> float:
-        """The most steps that a search takes for each character of a text, up to 2^20 of them."""
+        """The most steps that a search takes for each character of a text, up to `LONG` of them."""
         return max(self._search(length) / length for length in _LENGTHS)
 
     def check_search(self) -> None:
