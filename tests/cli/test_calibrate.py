@@ -73,7 +73,7 @@ def test_rank_prints_what_to_label_next(folder: Path) -> None:
     asked = ["rank", folder / "m.crf", folder / "test.txt", "--by", "density", "--json"]
     told = [json.loads(line) for line in run(*asked).stdout.splitlines()]
     assert len(told) == 10
-    assert sorted(one["sequence"] for one in told) == list(range(10))
+    assert sorted(one["sequence"] for one in told) == list(range(1, 11))
     assert all(one["text"] for one in told)
     assert "holds no sequence" in run("rank", folder / "m.crf", folder / "empty", status=2).stderr
     assert "expected one of" in run("rank", folder / "m.crf", "--by", "x", status=2).output

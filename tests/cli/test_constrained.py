@@ -45,7 +45,10 @@ def test_tag_keeps_constraints(folder: Path, options: list[str]) -> None:
 
 def test_sequences_that_cannot_keep_them(folder: Path) -> None:
     done = run("tag", folder / "m.crf", "--at-least", "O=3", text=LINES, status=2)
-    assert "sequence 1 has no labeling that keeps AtLeast(label='O', k=3)" in " ".join(done.stderr.split())
+    assert (
+        "standard input, line 7: sequence 2 has no labeling that keeps AtLeast(label='O', k=3)"
+        in " ".join(done.stderr.split())
+    )
     done = run("tag", folder / "m.crf", "--at-least", "O=3", "--infeasible", "free", "-q", text=LINES)
     assert "its free ones stay: 1 sequence" in done.stderr
     assert tags(done.stdout)[1] == ["B-NP", "I-NP"]

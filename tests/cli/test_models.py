@@ -122,7 +122,7 @@ def test_tag_marginals_and_kbest(folder: Path) -> None:
     assert sum(map(float, found.values())) == pytest.approx(1.0, abs=1e-5)
     lines = run("tag", folder / "m.crf", "--kbest", 2, text=text).stdout.splitlines()
     heads = [line for line in lines if line.startswith("#")]
-    assert [head.split()[1] for head in heads] == ["0", "1", "0", "1"]
+    assert [head.split()[1] for head in heads] == ["1", "2", "1", "2"]
     assert float(heads[0].split()[2]) > float(heads[1].split()[2])
     made = [
         json.loads(line)

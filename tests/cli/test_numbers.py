@@ -34,7 +34,7 @@ def test_no_labeling(
 ) -> None:
     monkeypatch.setattr("crfkit.models.scoring._CELLS", at_a_time)
     done = run("tag", folder / "m.crf", folder / "text", "--columns", "w", *how, status=2)
-    assert "sequence 4 has no labeling above -inf: relax the constraints" in done.output
+    assert "text, line 13: sequence 5 has no labeling above -inf: relax the constraints" in done.output
 
 
 def test_the_error_is_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def test_spans_one_a_line(folder: Path, model: str) -> None:
     rows = [
         line.split("\t") for line in run("tag", folder / model, "-", "--spans", text=text).stdout.splitlines()
     ]
-    assert rows == [["0", "0", "2", "NP", "the dog"], ["1", "1", "3", "NP", "a cat"]]
+    assert rows == [["1", "0", "2", "NP", "the dog"], ["2", "1", "3", "NP", "a cat"]]
     asked = ["tag", folder / model, "-", "--spans", "--confidence"]
     sure = [line.split("\t") for line in run(*asked, text=text).stdout.splitlines()]
     assert [row[:5] for row in sure] == rows

@@ -74,7 +74,10 @@ class SegmentAnswers(LabelAnswers):
 def span_rows(
     tagger: Tagger, block: Columns | Dataset, forced: Bools | Sets | None, seen: int, *, confidence: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the segments of a block as sequence, begin, end, label, text and, if asked for, confidence."""
+    """Yield the segments of a block as sequence, begin, end, label, text and, if asked for, confidence.
+
+    Sequences are counted from 1, positions from 0.
+    """
     batch, model, threads = tagger.batch(block), tagger.model, tagger.threads
     found: Sequence[Sequence[Sequence[Any]]] = (
         segment_confidence(model, batch, allowed=forced, threads=threads)
@@ -86,7 +89,11 @@ def span_rows(
     for n, a in enumerate(batch.seq_ptr[:-1].tolist()):
         for one in found[n]:
             text = "" if words is None else " ".join(words[a + one[0] : a + one[1]])
-            row: dict[str, Any] = {"sequence": seen + n, **dict(zip(names, one, strict=False)), "text": text}
+            row: dict[str, Any] = {
+                "sequence": seen + n + 1,
+                **dict(zip(names, one, strict=False)),
+                "text": text,
+            }
             yield row | ({"confidence": one[3]} if confidence else {})
 
 

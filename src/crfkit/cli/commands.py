@@ -95,7 +95,8 @@ def _told(caught: Interrupts) -> Iterator[None]:
         remedy = _REMEDIES.get(number, "") if bare else ""
         _fail(f"{where}{error.strerror or error}{remedy}", 1 if number in _NOT_THE_INPUT else 2)
     except (ValueError, ImportError) as error:
-        _fail(str(error), 2)
+        counted = getattr(error, "after", None)  # of sequences by their index; people count from 1
+        _fail(str(error if counted is None else counted(1)), 2)
     except MemoryError as error:
         _fail(f"{str(error) or 'there is not enough memory'}; {_SMALLER}", 1)
     except FloatingPointError as error:

@@ -101,7 +101,7 @@ def cross_validate(
     }
     scores: dict[str, list[float]] = {name: [] for name in dict.fromkeys(chosen)}
     for k, held in enumerate(deal(N, folds, seed)):
-        for name, value in _judged(learn.data, held, list(scores), options).items():
+        for name, value in _judged(learn, held, list(scores), options).items():
             scores[name].append(value)
         scored = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
         say(f"part {k + 1} of {folds}: {counted(len(held), 'sequence')}, {scored}", quiet)
@@ -111,15 +111,16 @@ def cross_validate(
 
 
 def _judged(
-    whole: Dataset, held: list[int], metrics: Sequence[str], options: dict[str, Any]
+    learn: learning.Learning[Dataset], held: list[int], metrics: Sequence[str], options: dict[str, Any]
 ) -> dict[str, float]:
     """Return how good a model is on the sequences that it was not trained on."""
     from crfkit.training.convergence import plain_warnings
     from crfkit.training.interrupt import pass_on
     from crfkit.training.train import train as fit
 
+    whole = learn.data
     rest = sorted(set(range(len(whole))) - set(held))
-    with plain_warnings():
+    with plain_warnings(), learn.places.located(rest):
         model = fit(whole[rest], progress=False, **options)
     pass_on(model.training)
     judged = whole[held]

@@ -177,6 +177,7 @@ def _of_models(
     taggers: list[Tagger], data: str, reading: LabeledReading, threads: int | None, quiet: bool
 ) -> tuple[Labels, list[Labels]]:
     """Return gold labels, and the predictions of each model on the same data, read once."""
+    from crfkit.cli.places import located
     from crfkit.cli.tagging import sequences
     from crfkit.models.tags import stretches_as_tags
 
@@ -185,6 +186,7 @@ def _of_models(
     stretches = any(tagger.model.segmental and tagger.model.scheme is None for tagger in taggers)
     gold: Labels = []
     found: list[Labels] = [[] for _ in taggers]
+    seen = 0
     for block in reading.blocks(data, attributes=first.attributes, threads=threads):
         labels = first.gold(block)
         if None in labels:
@@ -193,7 +195,9 @@ def _of_models(
         for tagger, mine in zip(taggers, found, strict=True):
             model = tagger.model
             spelling = model.spelling_for("segment_f1" if stretches else None)
-            mine += spelling.tags(tagger.path(tagger.batch(block)))
+            with located(block, seen, data):
+                mine += spelling.tags(tagger.path(tagger.batch(block)))
+        seen += len(block)
     for tagger in taggers:
         tagger.check_known(gold, "standard input" if data == "-" else data)
     for tagger in taggers:

@@ -159,21 +159,22 @@ def induce(
         )
         judged = None if dev is None else dev_set(dev, learn, asked, reading.keywords, threads)
         structure: Any = learn.structure
-        found = find(
-            learn.data,
-            judged,
-            induction=options,
-            structure=structure,
-            features=replace(Features(), transitions=recipes.transitions_of(learn.extractor)),
-            objective=goal,
-            optimizer=optimizer,
-            metric=metric or "auto",
-            stop=Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter),
-            seed=seed,
-            threads=threads,
-            told=told,
-            progress=not quiet,
-        )
+        with learn.places.located():
+            found = find(
+                learn.data,
+                judged,
+                induction=options,
+                structure=structure,
+                features=replace(Features(), transitions=recipes.transitions_of(learn.extractor)),
+                objective=goal,
+                optimizer=optimizer,
+                metric=metric or "auto",
+                stop=Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter),
+                seed=seed,
+                threads=threads,
+                told=told,
+                progress=not quiet,
+            )
         Keeper(output, "", {"notes": notes, "license": license}, tell).save(found.model)
     tell(f"{found.reason}; the model has the features up to round {found.kept}")
     if report is not None:
@@ -191,15 +192,15 @@ def induce(
 
 
 def line_of(feature: InducedFeature) -> str:
-    """Return a line about a feature.
+    """Return a line about a feature; its examples are sequences from 1 and positions from 0.
 
     Examples
     --------
     >>> from crfkit.training.induction.report import Example, InducedFeature
     >>> line_of(InducedFeature("a|b", "X", 2.5, 1.5, 3, 2, (Example(0, 4, "X", "Y"),)))
-    '  gain 2.50  X +1.50  a|b  explains 2 of 3 tokens: 0:4 X, not Y'
+    '  gain 2.50  X +1.50  a|b  explains 2 of 3 tokens: 1:4 X, not Y'
     """
-    some = "; ".join(map(str, feature.examples))
+    some = "; ".join(str(replace(one, sequence=one.sequence + 1)) for one in feature.examples)
     return (
         f"  gain {feature.gain:.2f}  {feature.label} {feature.weight:+.2f}  {feature.name}  explains "
         f"{feature.explained} of {feature.tokens} tokens{': ' if some else ''}{some}"

@@ -18,6 +18,7 @@ from crfkit.cli.recipes import (
 )
 
 if TYPE_CHECKING:
+    from crfkit.cli.places import Places
     from crfkit.cli.structures import Asked
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
@@ -132,6 +133,7 @@ class Learning(Generic[Data]):
     data: Data
     extractor: Extractor | None  #: None where the data have attributes already
     structure: Structure
+    places: Places  #: where the sequences came from
 
 
 def prepare(
@@ -148,6 +150,7 @@ def prepare(
 ) -> Learning[Dataset]:
     """Read files (with what `options.reading` gives) and make attributes; several are joined."""
     from crfkit import data
+    from crfkit.cli.places import Places
     from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
     from crfkit.models.reading import longest_of
@@ -158,11 +161,14 @@ def prepare(
     recipe = recipe_of(template, tables)  # errors in it come first
     check_paths(paths)
     given = [data.read(path, say=say, **reading) for path in paths]
+    places = Places()
+    for path, one in zip(paths, given, strict=True):
+        places.add_data("standard input" if path == "-" else path, one)
     datasets = [one for one in given if isinstance(one, Dataset)]
     if datasets:
         check_attributes(paths, given, template, label, dictionaries, internal)
         joined = asked.gold(joined_datasets(datasets))
-        return Learning(joined, None, asked.settled(joined))
+        return Learning(joined, None, asked.settled(joined), places)
     whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
     extract = extractor_for(whole, recipe, reading["columns"], label, asked, tables)
     structure, found = asked.structure, extract.recipe
@@ -173,7 +179,7 @@ def prepare(
             found = with_internal(found, whole, gold, segments=asked.segmental)
         extract = Extractor(found, extract.label, None, longest_of(structure))
     made = extract(whole, threads, leave_out=has_sources(found))
-    return Learning(asked.gold(made), extract, structure)
+    return Learning(asked.gold(made), extract, structure, places)
 
 
 def unlabeled_set(path: str, learn: Learning[Any], reading: dict[str, Any], threads: int | None) -> Dataset:

@@ -32,7 +32,7 @@ def rank(
 ) -> None:
     """Print sequences, the most uncertain first: those are worth a label.
 
-    Columns are the number of the sequence in the input, counted from 0, its uncertainty, and its words (the
+    Columns are the number of the sequence in the input, counted from 1, its uncertainty, and its words (the
     first column). Settles & Craven (2008) compare the methods: least-confidence is 1 minus the probability of
     the best labeling, margin looks at the two best, entropy at all, density favors sequences that are like
     many others.
@@ -62,5 +62,7 @@ def rank(
     unsure = tagger.model.uncertainty(Batch.concat(batches), cast("Uncertainty", by), threads=threads)
     order = np.argsort(-unsure, kind="stable")[: top or None]
     for n in order.tolist():
-        row: dict[str, Any] = {"sequence": n, "uncertainty": float(unsure[n]), "text": texts[n]}
-        print(json.dumps(row, ensure_ascii=False) if as_json else f"{n}\t{unsure[n]:.6f}\t{shown(texts[n])}")
+        row: dict[str, Any] = {"sequence": n + 1, "uncertainty": float(unsure[n]), "text": texts[n]}
+        print(
+            json.dumps(row, ensure_ascii=False) if as_json else f"{n + 1}\t{unsure[n]:.6f}\t{shown(texts[n])}"
+        )

@@ -45,6 +45,7 @@ def prepare_blocks(
 ) -> learning.Learning[BlockedData]:
     """Read files in chunks and write their attributes to a folder; the rest is as in `learning.prepare`."""
     from crfkit import data
+    from crfkit.cli.places import Places
     from crfkit.data.dataset import Dataset
     from crfkit.training import BlockedData
 
@@ -54,12 +55,14 @@ def prepare_blocks(
     recipe = recipes.recipe_of(template, tables)  # errors in it come first
     learning.check_paths(paths)
     made: list[Extractor] = []
+    places = Places()
 
     def parts() -> Iterator[Dataset]:
         first: data.Columns | Dataset | None = None
         for path in paths:
             for chunk in data.stream(path, chunk_positions=positions, say=say, **reading):
                 first = chunk if first is None else first
+                places.add_data("standard input" if path == "-" else path, chunk)
                 if isinstance(first, Dataset):
                     learning.check_attributes(paths, [first, chunk], template, label, dictionaries)
                     assert isinstance(chunk, Dataset)
@@ -76,5 +79,5 @@ def prepare_blocks(
 
     blocks = BlockedData.write(folder, parts())
     if not made:
-        return learning.Learning(blocks, None, asked.structure)
-    return learning.Learning(blocks, made[0], asked.structure)
+        return learning.Learning(blocks, None, asked.structure, places)
+    return learning.Learning(blocks, made[0], asked.structure, places)

@@ -79,8 +79,9 @@ def tag(
     As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
     which train and eval skip, are kept; comments are left out, and of CoNLL-U what is not a word (1-2, 1.1).
     Data with attributes (CRFsuite's text) have no columns to repeat: only labels are printed. With --kbest,
-    every labeling comes after a line "# rank probability". A model of segments prints tags, where it was
-    trained on tags. A model of graphs has a further column for each kind, and reads labels of no column.
+    every labeling comes after a line "# rank probability", ranks from 1. A model of segments prints tags,
+    where it was trained on tags. A model of graphs has a further column for each kind, and reads labels of no
+    column.
 
     With --once, --at-most, --at-least, --exactly, --before and --implies labels are the best that keep these
     constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
@@ -90,9 +91,9 @@ def tag(
     knows less than 2 %. With --force they are labeled, and there is a warning.
 
     --spans prints the segments that labels spell, or, where they are plain, runs of equal labels, with TABs
-    between sequence and begin (counted from 0), end (one past the last position), label, words of the first
-    column and, with --confidence, the probability of exactly this segment: both ends and the label. With
-    --json, each line is an object with these names.
+    between sequence (counted from 1), begin (counted from 0), end (one past the last position), label, words
+    of the first column and, with --confidence, the probability of exactly this segment: both ends and the
+    label. With --json, each line is an object with these names.
 
     For example:
 
@@ -120,10 +121,11 @@ def tag(
     asked.check(tagger.model)
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
+    source = "standard input" if data == "-" else data
     with _refusing(force):
-        written = _write(output, _answers(tagger, blocks, asked))
+        written = _write(output, _answers(tagger, blocks, asked, source))
     if not written:
-        raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
+        raise ValueError(f"{source} holds no sequence; give data")
     tagger.tell(quiet)
 
 
@@ -255,13 +257,15 @@ def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int)
     return "".join("\t".join(row) + "\n" for row in cells).encode("utf-8", "surrogateescape")
 
 
-def _answers(tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked) -> Iterator[bytes]:
+def _answers(
+    tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked, source: str
+) -> Iterator[bytes]:
     """Yield the answer for each block; errors count sequences from the beginning of the input."""
-    from crfkit.inference.results import counted_from
+    from crfkit.cli.places import located
 
     seen = 0
     for block in blocks:
-        with counted_from(seen):
+        with located(block, seen, source):
             lines = _spans_of(tagger, block, asked, seen) if asked.spans else _of_block(tagger, block, asked)
         seen += len(block)
         yield lines
@@ -299,7 +303,7 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
 
 def _lines(columns: list[list[str]], answer: dict[str, Any], positions: int) -> Iterator[str]:
     """Yield the lines of a sequence: its columns, labels and probabilities."""
-    for rank, one in enumerate(answer.get("kbest", [answer])):
+    for rank, one in enumerate(answer.get("kbest", [answer]), 1):
         if "kbest" in answer:
             yield f"# {rank} {one['probability']:.6f}\n"
         further = [

@@ -224,6 +224,7 @@ def train(
         keeper = Keeper(
             output, checkpoint, {"notes": notes, "license": license, "compact": compact}, say=tell
         )
+        stack.enter_context(learn.places.located())
         model = fit(
             learn.data,
             judged,

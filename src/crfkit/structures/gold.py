@@ -46,6 +46,17 @@ class GoldError(ValueError):
         super().__init__(f"{where}: {reason}")
         self.reason, self.sequence, self.position = reason, sequence, position
 
+    def after(self, sequences: int) -> GoldError:
+        """Return the same error, counted from the beginning of data with so many sequences before."""
+        return GoldError(self.reason, sequence=self.sequence + sequences, position=self.position)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _gold_error, (self.reason, self.sequence, self.position)
+
+
+def _gold_error(reason: str, sequence: int, position: int | None) -> GoldError:
+    return GoldError(reason, sequence=sequence, position=position)
+
 
 @dataclass(frozen=True, eq=False)
 class Path:
