@@ -17,7 +17,7 @@ __all__ = ["text_cases"]
 
 def text_cases() -> list[GrowthCase]:
     """Return the cases of all formats of data, of compressed text, and of lists of phrases."""
-    return [*_columns(), *_rows(), *_json(), *_others()]
+    return [*_columns(), *_headed(), *_rows(), *_json(), *_others()]
 
 
 def reads(format: str | None, **options: Any) -> Callable[[bytes], object]:
@@ -90,6 +90,44 @@ def _columns() -> list[GrowthCase]:
         GrowthCase("crfpp: sequences", lambda n: b"a b\n \n" * n, reads("crfpp"), 100_000),
         GrowthCase("wapiti: white space", lambda n: b"a\v\f\rb\n\n" * n, reads("wapiti"), 50_000),
     ]
+
+
+def _headed() -> list[GrowthCase]:
+    """Return the cases of headers, columns of sequences, encodings and line ends."""
+    numbered = reads("columns", separator="\t", sequence="id")
+
+    def many(n: int) -> bytes:
+        return b"id\tw\n" + b"".join(b"%d\tx\n" % i for i in range(n))
+
+    names = refused(reads("columns", header=True))
+    return [
+        GrowthCase("header: sequences by a column", many, numbered, 50_000),
+        GrowthCase("header: tokens of a sequence", lambda n: b"id\tw\n" + b"1\tx\n" * n, numbered, 200_000),
+        GrowthCase("header: empty cells", lambda n: b"id\tw\n1\tx\n" + b"\tx\n" * n, numbered, 200_000),
+        GrowthCase(
+            "header: columns",
+            lambda n: b" ".join(b"c%d" % i for i in range(n)) + b"\n" + b"a " * n + b"\n",
+            names,
+            4000,
+        ),
+        GrowthCase("header: blank lines", lambda n: b"\n" * n + b"a b\nc d\n", names, 1_000_000),
+        GrowthCase(
+            "encodings: latin-1", lambda n: b"\xe9 b\n\n" * n, reads("columns", encoding="latin-1"), 100_000
+        ),
+        GrowthCase(
+            "encodings: UTF-16", lambda n: ("a b\n\n" * n).encode("utf-16"), reads("columns"), 100_000
+        ),
+        GrowthCase("encodings: CR", lambda n: b"a b\r\r" * n, reads("columns"), 100_000),
+        GrowthCase("encodings: CR, in small pieces", lambda n: b"a b\r" * n, _small_columns, 20_000),
+    ]
+
+
+def _small_columns(data: bytes) -> object:
+    class Small(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return self.read(9)
+
+    return read(Small(data), "columns")
 
 
 def _guesses(data: bytes) -> object:

@@ -17,6 +17,9 @@ CASES: list[tuple[str, dict[str, Any], bytes, list[int], int | None]] = [
     ("columns", {"comment": "#"}, b"# x\na b\n# y\nc d\n\ne f\n", [2, 6], None),
     ("jsonl", {}, b'{"tokens": ["a", "b"]}\n\n{"tokens": ["c"]}\n', [1, 3], 0),
     ("segmented", {}, b"\nthe dog\n\nran\n", [2, 4], 0),
+    ("csv", {}, b"sequence,word\n1,a\n1,b\n2,c\n", [2, 4], 1),
+    ("csv", {}, b'sequence,word\n1,"a\n"\n1,b\n\n2,c\n', [2, 6], None),
+    ("columns", {"sequence": "0"}, b"1 a\n1 b\n\n2 c\n3 d\n", [1, 4, 5], 1),
 ]
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from crfkit import data, load_graph
 from crfkit.data import graphs
 from crfkit.data.formats.columns import Columns
+from crfkit.errors import DataWarning
 from crfkit.features import Extractor, parse_recipe
 from tests.cases.graph_files import opengm_file
 from tests.harden.case import FailureError, Input, Outcome
@@ -25,6 +28,8 @@ from tests.harden.case import FailureError, Input, Outcome
 COLUMNS = b"The DT B-NP\ndog NN I-NP\r\n\n-DOCSTART- O O\n\nC\xc3\xa9 NN B-NP\n"
 CRFSUITE = b"B\tw=a\tv:1.5\t\\::2\nO\tx\n@weight:2\n\nO\ty:-1e3\n"
 MALLET = b"the DT O\ndog N B\n\ncat N B\n"
+TABLE = b'sentence_id,word,tag\n1,"a,""b""",X\n,c\xc3\xa9,Y\n\n2,"d\n",Z\n'
+ARRAY = b'[\n {"tokens": ["a", "\\\\\\"}"], "labels": [1, 2]},\n {"tokens": [], "labels": []}\n]\n'
 JSON = b'{"items": [{"w": 1.5, "k": ["p"]}, ["q"]], "labels": ["X", "Y"]}\n'
 GRAPH = b"MARKOV\n3\n2 3 2\n3\n1 0\n2 0 1\n2 2 1\n2\n0.5 0.5\n6\n1 2 3 4 5 6\n6\n0 1 0 1e3 .5 2\n"
 FACTORS = b"2\n\n1\n4\n2\n2\n0 0.5\n1 0.5\n\n# c\n2\n4 9\n2 3\n3\n0 1\n5 2\n2 1e-3\n"
@@ -56,8 +61,13 @@ def mutate(seed: bytes, rng: random.Random) -> bytes:
     return bytes(text)
 
 
-def read_as(format: str | None) -> Callable[[bytes], object]:
-    return lambda text: data.read(io.BytesIO(text), format=format)
+def read_as(format: str | None, **options: Any) -> Callable[[bytes], object]:
+    def read(text: bytes) -> object:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            return data.read(io.BytesIO(text), format=format, **options)
+
+    return read
 
 
 def expand(text: bytes) -> object:
@@ -105,6 +115,15 @@ READERS: dict[str, Reader] = {
     "crfsuite": Reader(read_as("crfsuite"), (CRFSUITE,)),
     "mallet": Reader(read_as("mallet"), (MALLET,)),
     "jsonl": Reader(read_as("jsonl"), (JSON,)),
+    "array": Reader(read_as("jsonl"), (ARRAY,)),
+    "csv": Reader(read_as("csv"), (TABLE,)),
+    "header": Reader(
+        read_as("columns", separator=",", header=True, sequence="0"), (TABLE, COLUMNS.replace(b" ", b","))
+    ),
+    "encoding": Reader(
+        read_as(None), tuple(text.decode().encode("utf-16") for text in (COLUMNS, TABLE, ARRAY))
+    ),
+    "line ends": Reader(read_as(None), tuple(one.replace(b"\n", b"\r") for one in (COLUMNS, JSON, ARRAY))),
     "guess": Reader(read_as(None), (COLUMNS, CRFSUITE, MALLET, JSON)),
     "gzip": Reader(read_as("columns"), (gzip.compress(COLUMNS, mtime=0),)),
     "template": Reader(expand, TEMPLATES),

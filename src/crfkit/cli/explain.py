@@ -48,6 +48,7 @@ def explain(
       echo "The dog barked" | tr ' ' '\n' | crfkit explain words.crf --top 3
     """
     from crfkit.cli.tagging import Tagger
+    from crfkit.inference.results import counted_from
     from crfkit.models.explain import explain as decisions
     from crfkit.models.files import GraphFileError
 
@@ -64,7 +65,8 @@ def explain(
             seen += 1
             if sequence is not None and seen != sequence:
                 continue
-            made = decisions(tagger.model, batch.select([n]), threads=threads)[0]
+            with counted_from(seen - 1):
+                made = decisions(tagger.model, batch.select([n]), threads=threads)[0]
             tokens = _spans(_tokens(block, n, int(batch.seq_ptr[n + 1] - batch.seq_ptr[n])), made)
             if as_json:
                 plain = [_plain(*one) for one in zip(tokens, made, strict=True)]

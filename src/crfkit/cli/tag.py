@@ -77,11 +77,11 @@ def tag(
     """Print data with the best labels in a further column.
 
     As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
-    which train and eval skip, are kept; comments are left out, and of CoNLL-U what is not a word (1-2, 1.1).
-    Data with attributes (CRFsuite's text) have no columns to repeat: only labels are printed. With --kbest,
-    every labeling comes after a line "# rank probability", ranks from 1. A model of segments prints tags,
-    where it was trained on tags. A model of graphs has a further column for each kind, and reads labels of no
-    column.
+    which train and eval skip, are kept; comments, a header and the column that numbers sequences are left
+    out, and of CoNLL-U what is not a word (1-2, 1.1). Data with attributes (CRFsuite's text) have no columns
+    to repeat: only labels are printed. With --kbest, every labeling comes after a line "# rank probability",
+    ranks from 1. A model of segments prints tags, where it was trained on tags. A model of graphs has a
+    further column for each kind, and reads labels of no column.
 
     With --once, --at-most, --at-least, --exactly, --before and --implies labels are the best that keep these
     constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
