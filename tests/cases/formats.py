@@ -97,3 +97,29 @@ def same_bits(one: Columns | Dataset, two: Columns | Dataset) -> None:
             assert a.tobytes() == b.tobytes()
     for mine, other in alphabets:
         assert mine.strings() == other.strings()
+
+
+def spelt(made: Columns | Dataset) -> object:
+    """Everything in the data, in strings and numbers."""
+    if isinstance(made, Columns):
+        return made.names, list(made)
+    batch = made.batch
+    names, labels = made.attributes.strings(), made.labels.strings()
+    value = np.ones(len(batch.attr)) if batch.value is None else batch.value
+    label = np.full(batch.positions, -1) if batch.label is None else batch.label
+    weight = np.ones(batch.sequences) if batch.weight is None else batch.weight
+    return (
+        batch.seq_ptr.tolist(),
+        batch.attr_ptr.tolist(),
+        [names[i] for i in batch.attr],
+        value.tolist(),
+        [None if i < 0 else labels[i] for i in label],
+        weight.tolist(),
+    )
+
+
+class Bytewise(io.BytesIO):
+    """Gives one byte at a time."""
+
+    def read1(self, size: int | None = -1) -> bytes:
+        return self.read(1)

@@ -11,7 +11,7 @@ import pytest
 
 from crfkit import data
 from crfkit.data import FormatError
-from tests.data.test_properties import spelt
+from tests.cases.formats import Bytewise, spelt
 
 TEXT = "é ä\nthe D\n\nЖ ß\n".replace("Ж", "x")
 #: A text of each format that has text.
@@ -26,11 +26,6 @@ TEXTS = {
     "conllu": "1\té\tß\tX\t_\t_\t0\t_\t_\t_\n\n",
     "jsonl": '{"tokens": ["é"]}\n{"tokens": ["ß", "a"]}\n',
 }
-
-
-class Bytewise(io.BytesIO):
-    def read1(self, size: int | None = -1) -> bytes:
-        return self.read(1)
 
 
 def test_every_format_of_text_has_a_case() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from crfkit import data
 from crfkit.data import Columns, FormatError, source
+from tests.cases.formats import Bytewise, spelt
 from tests.cases.growth import check_growth
-from tests.data.test_properties import spelt
 
 TOKENS: list[Any] = [
     {"tokens": ["a", '[{"\\'], "labels": ["X", "}]"]},
@@ -23,11 +23,6 @@ ITEMS: list[Any] = [
     {"items": [["a"], {"b": 2, "c": ["{", '\\"']}], "labels": ["B", None]},
     {"items": [[], ["c"]], "weight": 0.5, "labels": ["I", "B"]},
 ]
-
-
-class Bytewise(io.BytesIO):
-    def read1(self, size: int | None = -1) -> bytes:
-        return self.read(1)
 
 
 @pytest.mark.parametrize("objects", [TOKENS, ITEMS])

@@ -19,7 +19,7 @@ from crfkit import data
 from crfkit.data import Columns, Dataset, source
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from tests.cases.formats import same_bits
+from tests.cases.formats import same_bits, spelt
 
 NASTY = st.sampled_from(
     [
@@ -72,25 +72,6 @@ def datasets(
         else None,
     )
     return Dataset(batch, label_names, names, Alphabet())
-
-
-def spelt(made: Columns | Dataset) -> object:
-    """Everything in the data, in strings and numbers."""
-    if isinstance(made, Columns):
-        return made.names, list(made)
-    batch = made.batch
-    names, labels = made.attributes.strings(), made.labels.strings()
-    value = np.ones(len(batch.attr)) if batch.value is None else batch.value
-    label = np.full(batch.positions, -1) if batch.label is None else batch.label
-    weight = np.ones(batch.sequences) if batch.weight is None else batch.weight
-    return (
-        batch.seq_ptr.tolist(),
-        batch.attr_ptr.tolist(),
-        [names[i] for i in batch.attr],
-        value.tolist(),
-        [None if i < 0 else labels[i] for i in label],
-        weight.tolist(),
-    )
 
 
 def test_the_comparison_can_fail() -> None:
