@@ -86,6 +86,18 @@ class LaneSum {
     return first;
   }
 
+  // Calls `visit(begin, end)` for all positions of a lane, run by run, and counts them as work:
+  // memory that is touched for the first time makes even copies slow.
+  template <class Visit>
+  void each_run(int lane, Visit visit) const {
+    for (int t = 0; t < length_[lane];) {
+      const int end = length_[lane] - t < kRun ? length_[lane] : t + kRun;
+      worked_if_many(static_cast<std::int64_t>(end - t) * step_);
+      visit(t, end);
+      t = end;
+    }
+  }
+
   // Sees whether some scores are forbidden.
   void look() {
     VecInt holes = {};
@@ -95,7 +107,9 @@ class LaneSum {
       holes |= load_part(score + c, static_cast<int>(count - c), 0.0) == kZero;
     };
     for (int b = 0; b < lanes_; ++b)
-      see(p_.node + place(b, 0), static_cast<std::int64_t>(length_[b]) * L_);
+      each_run(b, [&](int t, int end) {
+        see(p_.node + place(b, t), static_cast<std::int64_t>(end - t) * L_);
+      });
     if (p_.start) see(p_.start, L_);
     if (p_.stop) see(p_.stop, L_);
     watched_ |= any_of(holes);
@@ -107,16 +121,17 @@ class LaneSum {
     const double* end = p_.node + call_.positions() * L_;
     VecInt holes = {};
     for (int b = 0; b < lanes_; ++b) {  // by lane: the scores come in order
-      const double* from = p_.node + place(b, 0);
-      for (int t = 0; t < length_[b]; ++t, from += L_) {
-        double* to = row(b, t);
-        const bool inside = end - from >= step_;
-        for (int j = 0; j < step_; j += W) {
-          const Vec v = inside ? load(from + j) : load_part(from + j, L_ - j, 0.0);
-          holes |= v == kZero;
-          store(to + j, v);
+      each_run(b, [&](int t, int stop) {
+        for (const double* from = p_.node + place(b, t); t < stop; ++t, from += L_) {
+          double* to = row(b, t);
+          const bool inside = end - from >= step_;
+          for (int j = 0; j < step_; j += W) {
+            const Vec v = inside ? load(from + j) : load_part(from + j, L_ - j, 0.0);
+            holes |= v == kZero;
+            store(to + j, v);
+          }
         }
-      }
+      });
     }
     for (int b = 0; b < lanes_; ++b) {
       if (p_.start) holes |= add(row(b, 0), p_.start);
@@ -144,17 +159,20 @@ class LaneSum {
     }
     if (!credit || !cells_) return;
     for (int b = 0; b < lanes_; ++b) {
-      double* to = credit + place(b, 0);
-      for (int t = 0; t < length_[b]; ++t, to += L_) {
-        const double* from = row(b, t);
-        for (int j = 0; j < step_; j += W) store_part(to + j, L_ - j, load(from + j));
-      }
+      each_run(b, [&](int t, int stop) {
+        for (double* to = credit + place(b, t); t < stop; ++t, to += L_) {
+          const double* from = row(b, t);
+          for (int j = 0; j < step_; j += W) store_part(to + j, L_ - j, load(from + j));
+        }
+      });
     }
   }
   void add_to(double* out, const double* from) const {
     for (int j = 0; j < step_; j += W)
       store(out + j, load(out + j) + load_part(from + j, L_ - j, 0.0));
   }
+
+  static constexpr int kRun = 1 << 13;
 
   const Call& call_;
   const Problem& p_;
