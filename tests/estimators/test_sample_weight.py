@@ -53,21 +53,23 @@ def test_weights_that_cannot_count_are_refused(
 ) -> None:
     made = make()
     for learn in [made.fit, *([made.partial_fit] if hasattr(made, "partial_fit") else [])]:
-        with pytest.raises(ValueError, match=r"sample_weight(\[0\] is .*, expected 0 or more| is 0 for all)"):
+        with pytest.raises(
+            ValueError, match=r"sample_weight(\[0\] is .*, expected 0 or more| is zero for all)"
+        ):
             learn(data, y, sample_weight=np.full(len(data), weight))
 
 
 def test_scores_and_learning_on_refuse_them_too() -> None:
-    with pytest.raises(ValueError, match="sample_weight is 0 for all 8 sequences"):
+    with pytest.raises(ValueError, match="sample_weight is zero for all 8 sequences"):
         fitted().score(X_TEST, Y_TEST, sample_weight=np.zeros(8))
-    with pytest.raises(ValueError, match="sample_weight is 0 for all 8 sequences"):
+    with pytest.raises(ValueError, match="sample_weight is zero for all 8 sequences"):
         fitted().partial_fit(X_TEST, Y_TEST, sample_weight=np.zeros(8))
 
 
 def test_train_refuses_them_in_a_batch() -> None:
     data = ItemExtractor()(X, Y)
     for weight, message in (
-        (np.zeros(24), "the weights of all 24 sequences are 0"),
+        (np.zeros(24), "the weights of all 24 sequences are zero"),
         (np.where(np.arange(24) == 3, -1.0, 1.0), r"weight\[3\] is -1.0, expected 0 or more"),
     ):
         with pytest.raises(ValueError, match=message):

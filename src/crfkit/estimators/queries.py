@@ -38,7 +38,9 @@ def weights_of(sample_weight: ArrayLike | None, N: int, what: str = "sequences")
     if wrong.size:
         raise ValueError(f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}, expected 0 or more, and finite")
     if N and not weight.any():
-        raise ValueError(f"sample_weight is 0 for all {N} {what}, so that none counts; give one of them more")
+        raise ValueError(
+            f"sample_weight is zero for all {N} {what}, so that none counts; give one of them more"
+        )
     return weight
 
 

@@ -186,7 +186,9 @@ class TrainingData:
             known = known or batch.allowed is not None or batch.soft is not None
             cut = cut or (batch.begin is not None and not batch.begin.all())
         if before and weightless:
-            raise ValueError(f"the weights of all {before} sequences are 0: there is nothing to learn from")
+            raise ValueError(
+                f"the weights of all {before} sequences are zero: there is nothing to learn from"
+            )
         counts, names = self.label_counts, structure.labels
         sure = self.alone and self.kinds == {"path"} and not (cut and "length" in structure.slots())
         check_learnable(self.positions, counts, names, sure=sure, known=known)
