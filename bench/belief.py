@@ -22,11 +22,12 @@ from rich.console import Console
 from rich.table import Table as Printed
 
 from bench.measure import write
-from crfkit import Graph, inference, scopes
+from crfkit import Graph, inference
 from crfkit.arrays import Floats
-from crfkit.methods import BeliefPropagation
+from crfkit.graphs import scopes
+from crfkit.inference.methods import BeliefPropagation
 from crfkit.native import threads_or_all
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 Seconds = Floats  # [2]: by the clock, and of the processor
 

@@ -186,7 +186,7 @@ def tagging(job: Job) -> Found:
 
     path = job.model(job.corpus)
     model = crfkit.load(path)
-    tagger = crfkit.Tagger(model)
+    tagger = crfkit.models.Tagger(model)
     X, y = map(list, sequences(job.file("test.jsonl")))
     made = ItemExtractor()(X)
     crf = crfkit.ChainCRF(objective="perceptron", threads=1).fit(X[:50], y[:50])

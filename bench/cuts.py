@@ -25,11 +25,12 @@ from rich.console import Console
 from scipy.ndimage import gaussian_filter
 
 from bench.measure import interleaved, plain, write
-from crfkit import Graph, scopes
+from crfkit import Graph
 from crfkit.arrays import Floats, Ids
-from crfkit.methods import Expansion, MinCut
+from crfkit.graphs import scopes
+from crfkit.inference.methods import Expansion, MinCut
 from crfkit.structures import Table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 LABELS = 21
 

@@ -21,13 +21,14 @@ from rich.table import Table
 
 from bench.clocks import Clock
 from bench.corpora import folder
-from crfkit import Chain, FactorialCRF, Graph, Likelihood, Stop, data, inference, scopes
+from crfkit import Chain, FactorialCRF, Graph, Likelihood, Stop, data, inference
+from crfkit.graphs import scopes
+from crfkit.inference.methods import Elimination
 from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
-from crfkit.methods import Elimination
 from crfkit.native import threads_or_all
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 TASKS = ("NP", "chunks")
 WORDS = "w[-2..2]; lower(w)[0]; prefix(w, 3)[0]; suffix(w, 1)[0]; suffix(w, 2)[0]; suffix(w, 3)[0]"

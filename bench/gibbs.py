@@ -14,7 +14,7 @@ from bench.measure import write
 from crfkit import Graph, _native
 from crfkit.inference.methods.blocks import blocks_of
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures.graph_potentials import GraphPotentials, Table
+from crfkit.structures.graphs.potentials import GraphPotentials, Table
 
 
 def grid(side: int, labels: int, seed: int = 0) -> GraphPotentials:

@@ -31,19 +31,19 @@ import numpy as np
 
 from bench.measure import Timing, interleaved, plain, write
 from bench.runs import chosen
-from crfkit import Features, Likelihood, MaxMargin, inference
+from crfkit import Features, Likelihood, inference
 from crfkit.arrays import Floats
+from crfkit.inference.methods import Auto, BeliefPropagation
 from crfkit.inference.methods.method import Expected, Method
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.objective import Objective
-from crfkit.methods import Auto, BeliefPropagation
-from crfkit.objectives import PseudoLikelihood
+from crfkit.objectives import MaxMargin, PseudoLikelihood
 from crfkit.optimize import OneSlack
 from crfkit.optimize.problem import Penalty
 from crfkit.papers import Given, grid, multilabel, skip_chain
 from crfkit.structures import GraphBatch
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 
 class ByMarginals(BeliefPropagation):

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Graph, inference, scopes
+from crfkit import Graph, inference
+from crfkit.graphs import scopes
+from crfkit.inference.methods import TRWS, MethodError
 from crfkit.inference.methods.registry import METHODS
-from crfkit.methods import TRWS, MethodError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 SUMS = ("elimination", "belief-propagation", "tree-reweighted", "mean-field", "tree-ep", "gibbs")
 BEST = (

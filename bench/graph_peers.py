@@ -37,7 +37,8 @@ def evidence_of(model: str) -> dict[int, int]:
 
 def crfkit(query: str, model: str, method: str) -> Answer:
     """Answer by crfkit."""
-    from crfkit import Graph, load_graph
+    from crfkit import Graph
+    from crfkit.graphs import load as load_graph
     from crfkit.inference import graphs
 
     small = Graph.from_factors([2, 2], [([0, 1], np.zeros((2, 2)))])  # modules are loaded when they are used
@@ -153,7 +154,7 @@ def pgmax(query: str, model: str, method: str) -> Answer:
     infer: Any = importlib.import_module("pgmax.infer")
     vgroup: Any = importlib.import_module("pgmax.vgroup")
     jax: Any = importlib.import_module("jax")
-    from crfkit import load_graph
+    from crfkit.graphs import load as load_graph
 
     begin = time.perf_counter()
     scores = load_graph(model)

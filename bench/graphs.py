@@ -27,8 +27,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measure import write
-from crfkit import Graph, load_graph, save_graph
+from crfkit import Graph
 from crfkit.data.graphs import read_result
+from crfkit.graphs import load as load_graph
+from crfkit.graphs import save as save_graph
 from crfkit.inference.methods.registry import METHODS
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"

@@ -89,7 +89,7 @@ def machine() -> dict[str, Any]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "commit": git.stdout.strip() or "unknown",
-        "crfkit": crfkit.build_info(),
+        "crfkit": crfkit.native.build_info(),
         "date": time.strftime("%Y-%m-%d %H:%M:%S"),
     }
 

@@ -20,7 +20,8 @@ from typing import Any
 from bench import measure
 from bench.corpora import CORPORA, Corpus
 from bench.runs import chosen
-from crfkit import VotedPerceptron, train
+from crfkit import train
+from crfkit.estimators.classic import VotedPerceptron
 from crfkit.training.choose import by_name
 from crfkit.training.events import Event, Progress
 

@@ -21,9 +21,9 @@ from rich.table import Table
 
 from bench.clocks import Clock
 from crfkit import Graph, inference
-from crfkit.methods import Elimination
+from crfkit.inference.methods import Elimination
 from crfkit.native import threads_or_all
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 VARIABLES = 10
 CHAIN = [(v, v + 1) for v in range(VARIABLES - 1)]

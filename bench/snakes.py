@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Graph, GraphCRF, Likelihood, MaxMargin, Perceptron, PseudoLikelihood, Stop
-from crfkit.methods import TRWS, BeliefPropagation, CombiLP, Method
+from crfkit import Graph, GraphCRF, Likelihood, Stop
+from crfkit.inference.methods import TRWS, BeliefPropagation, CombiLP, Method
+from crfkit.objectives import MaxMargin, Perceptron, PseudoLikelihood
 from crfkit.structures import GraphBatch
 
 FOLDER = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))

@@ -37,11 +37,12 @@ from rich.console import Console
 import crfkit.compat.pycrfsuite as face
 from bench.features import CHUNKING, CONLL, FIELDS
 from bench.measure import RESULTS, interleaved, machine, plain, write
-from crfkit import Likelihood, Model, Tagger, data, train
+from crfkit import Likelihood, Model, data, train
 from crfkit.cli import tagging
 from crfkit.cli.reads import Reading
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
+from crfkit.models import Tagger
 from crfkit.models.files import write_model
 
 TEST = CONLL.with_name("test.txt.gz")

@@ -32,9 +32,9 @@ from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer, Run
 from crfkit.training import course as loop_of
-from crfkit.training.certificate import Certificate
 from crfkit.training.choose import by_name
 from crfkit.training.events import Event, Progress
+from crfkit.training.runs.certificate import Certificate
 
 
 class Course:

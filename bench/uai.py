@@ -24,13 +24,14 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measure import write
-from crfkit import inference, load_graph
+from crfkit import inference
 from crfkit.data.graphs import read_result
+from crfkit.graphs import load as load_graph
+from crfkit.inference.methods import Elimination, TooWideError
 from crfkit.inference.methods.method import Method
-from crfkit.methods import Elimination, TooWideError
 from crfkit.native import threads_or_all
-from crfkit.structures.evidence import without_observed
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.evidence import without_observed
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"
 

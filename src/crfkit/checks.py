@@ -7,7 +7,7 @@ from collections.abc import Set as AnySet
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from crfkit.shown import cut
+from crfkit._safe.printable import cut
 
 __all__ = ["NotFiniteError", "check_choice", "check_number", "in_order"]
 

@@ -27,7 +27,7 @@ Examples
 [0, 1, 1]
 """
 
-from crfkit.inference.globals.kinds import (
+from crfkit.inference.constrained.kinds import (
     AtLeast,
     AtMost,
     Before,

@@ -129,7 +129,7 @@ def build_info() -> dict[str, str | int | list[str]]:
     Examples
     --------
     >>> import crfkit
-    >>> sorted(crfkit.build_info())
+    >>> sorted(crfkit.native.build_info())
     ['compiler', 'simd', 'simd_available', 'threads', 'version']
     """
     return {

@@ -5,8 +5,8 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from crfkit.structures.chains.expansion import Expansion
 from crfkit.structures.constraints import Resolved
-from crfkit.structures.expansion import Expansion
 
 
 def sequences(labels: Sequence[str], longest: int) -> Iterator[tuple[str, ...]]:

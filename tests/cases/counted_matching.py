@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from crfkit.expressions.parser import parsed
+from crfkit._safe.expressions.parser import parsed
 
 __all__ = ["steps_of_all_ways", "steps_of_search"]
 

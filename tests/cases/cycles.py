@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from crfkit import Features, Graph
+from crfkit.inference.methods import Elimination
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.objective import Objective
-from crfkit.methods import Elimination
 from crfkit.structures import GraphBatch
 
 __all__ = ["cycles", "loss_of"]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Dataset, Model, train
+from crfkit import Model, train
+from crfkit.data import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.training import BlockedData, Stop
-from crfkit.training.tree import read_tree, write_tree
+from crfkit.training.runs.tree import read_tree, write_tree
 
 __all__ = ["damaged", "damages", "fuzz_blocks", "fuzz_checkpoint", "labeled", "places"]
 

@@ -12,25 +12,21 @@ import numpy as np
 from crfkit import (
     HMM,
     MEMM,
-    BayesianCRF,
     BoostedCRF,
-    Boosting,
     ChainCRF,
-    CodeCRF,
     FactorialCRF,
     GraphCRF,
     GridCRF,
     HiddenChainCRF,
     HiddenSequenceCRF,
-    KernelChainCRF,
     MultiLabelCRF,
-    OpinionPool,
     SemiCRF,
     SkipChainCRF,
     Stop,
-    VotedPerceptron,
 )
+from crfkit.estimators.classic import BayesianCRF, CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
 from crfkit.features.segments import phrase
+from crfkit.training import Boosting
 from tests.cases.graph_data import graphs
 
 __all__ = ["CASES", "LABELS", "Case"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Clique, Graph, scopes
+from crfkit import Graph
+from crfkit.graphs import Clique, scopes
 from crfkit.structures import GraphBatch
 
 PTR = np.array([0, 4, 7, 8])

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from crfkit import Graph
 from crfkit.arrays import Floats, Ids, pointers
 from crfkit.structures import Table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = [
     "chain_graph",

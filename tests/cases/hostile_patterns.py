@@ -8,8 +8,8 @@ import sys
 import time
 import warnings
 
+from crfkit._safe.expressions import Expression, compiled
 from crfkit.data.formats.columns import Columns
-from crfkit.expressions import Expression, compiled
 from crfkit.features import Extractor, parse_recipe
 from crfkit.features.recipe import Dialect
 from crfkit.structures.constraints import Forbid, Require, resolve

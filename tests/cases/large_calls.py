@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from typer.testing import CliRunner
 
-from crfkit import Chain, Graph, Model, SemiMarkov, Stop, Tagger, inference, train
+from crfkit import Chain, Graph, Model, SemiMarkov, Stop, inference, train
 from crfkit.arrays import Floats
 from crfkit.cli import app
 from crfkit.data import read
 from crfkit.features import ItemExtractor
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.models import Tagger
+from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.training.blocks.stream import BlockedData
 
 __all__ = ["large_scores", "make_calls"]

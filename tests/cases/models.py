@@ -8,9 +8,9 @@ from typing import Any
 from crfkit import Chain, Features, GraphCRF, Model, Stop, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Dictionary, Extractor, Gazetteer, ItemExtractor, Recipe
+from crfkit.graphs.text_columns import training_graphs
+from crfkit.graphs.text_form import GraphForm
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
-from crfkit.models.graph_columns import training_graphs
-from crfkit.models.graph_form import GraphForm
 from crfkit.models.graph_model import GraphModel
 from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
 

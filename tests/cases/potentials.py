@@ -17,10 +17,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.random import Generator
 
-from crfkit import Chain, SemiMarkov, Tree
+from crfkit import Chain, SemiMarkov
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
-from crfkit.structures import ChainPotentials, LocalChain, SemiMarkovPotentials, TreePotentials
+from crfkit.structures import ChainPotentials, LocalChain, SemiMarkovPotentials, Tree, TreePotentials
 from crfkit.structures.constraints import (
     START,
     Constraint,

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 import crfkit
-from crfkit import Chain, ChainCRF, Clique, Graph, GraphCRF, SemiMarkov, Tagger, Tree
+from crfkit import Chain, ChainCRF, Graph, GraphCRF, SemiMarkov
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
+from crfkit.graphs import Clique
+from crfkit.models import Tagger
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Model
-from crfkit.structures import GraphBatch
+from crfkit.structures import GraphBatch, Tree
 
 __all__ = ["MADE", "SCORES"]
 

@@ -14,7 +14,7 @@ import pytest
 from crfkit.data import read, source
 from crfkit.features.dialects import read_recipe
 from crfkit.features.dictionary import Dictionary
-from crfkit.structures.graph_files import load_graph
+from crfkit.structures.graphs.files import load as load_graph
 from tests.cases.cli import run
 
 pytestmark = pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")

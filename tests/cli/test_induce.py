@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crfkit import Induction, induce, load
+from crfkit import load
 from crfkit.features import ItemExtractor
+from crfkit.training import Induction, induce
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Graph, load_graph, save_graph
+from crfkit import Graph
 from crfkit.data.graphs import read_result
+from crfkit.graphs import load as load_graph
+from crfkit.graphs import save as save_graph
 from crfkit.inference import graphs
+from crfkit.inference.methods import Enumeration
 from crfkit.inference.methods.registry import METHODS
-from crfkit.methods import Enumeration
 from tests.cases.cli import on_a_terminal, run
 
 DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[3] / "shared/data")) / "uai"

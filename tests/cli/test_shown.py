@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from crfkit._safe.printable import cut, safe, shown
 from crfkit.cli.commands import reported
 from crfkit.cli.streams import Safe, json_line
 from crfkit.metrics import segment_scores, token_scores
-from crfkit.shown import cut, safe, shown
-from crfkit.training.progress import Display
+from crfkit.training.runs.progress import Display
 from tests.cases.cli import on_a_terminal, run
 from tests.cases.nasty import NASTY, is_safe
 

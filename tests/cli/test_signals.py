@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crfkit import Model
-from crfkit.training.certificate import certify
+from crfkit.training.runs.certificate import certify
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]
@@ -115,7 +115,7 @@ def pressing(call: Callable[..., Any], number: int, time: int = 1) -> Callable[.
 def test_the_second_signal_may_come_while_the_model_is_saved(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr("crfkit.training.loop.certify", pressing(certify, number, 2))
+    monkeypatch.setattr("crfkit.training.runs.loop.certify", pressing(certify, number, 2))
     monkeypatch.setattr(Model, "save", pressing(Model.save, number))
     arguments = ["train", folder / "train.txt", "-o", tmp_path / "m.crf", "-a", "lbfgs", "-q"]
     run(*arguments, status=128 + number)

@@ -201,7 +201,7 @@ crfkit.load(crf.modelfile.name).save(sys.argv[2])
 print(type(crf).__module__)
 """
     assert run(code, str(path), str(tmp_path / "new.crf")) == "crfkit.compat.sklearn_crfsuite.estimator\n"
-    assert crfkit.Tagger(crfkit.load(tmp_path / "new.crf")).tag(X[0]) == Y[0]
+    assert crfkit.models.Tagger(crfkit.load(tmp_path / "new.crf")).tag(X[0]) == Y[0]
 
 
 def test_a_pickle_is_not_a_model_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from crfkit import _native, data
-from crfkit.aside import ahead
+from crfkit._safe.background import ahead
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.source import EmptyInputError, FormatError

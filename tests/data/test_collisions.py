@@ -8,13 +8,14 @@ from functools import cache
 
 import pytest
 
-from crfkit import inference, load_graph
+from crfkit import inference
 from crfkit.data import read
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, parse_crfpp
 from crfkit.features.dictionary import Dictionary
-from crfkit.methods import Elimination
+from crfkit.graphs import load as load_graph
+from crfkit.inference.methods import Elimination
 from tests.cases.collisions import (
     colliding_characters,
     colliding_graph,

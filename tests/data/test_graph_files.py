@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Graph, load_graph, save_graph
+from crfkit import Graph
 from crfkit.data import FormatError
 from crfkit.data.graphs import read_evidence, read_factors, read_result, result_text
+from crfkit.graphs import load as load_graph
+from crfkit.graphs import save as save_graph
 from crfkit.inference.graphs import log_partition
 from crfkit.structures import GraphPotentials, Table
 from tests.cases.graph_files import FG, UAI, opengm_file

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from crfkit import load_graph
 from crfkit.data import FormatError
+from crfkit.graphs import load as load_graph
 from tests.cases.graph_files import FG, UAI, opengm_file
 
 HUGE = "99999999999999999999"

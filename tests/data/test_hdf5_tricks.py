@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import load_graph
 from crfkit.data import FormatError
 from crfkit.data.graphs.hdf5 import opened
+from crfkit.graphs import load as load_graph
 from tests.cases.graph_files import opengm_file
 
 h5py = pytest.importorskip("h5py")

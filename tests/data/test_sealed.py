@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Chain, Graph, Tree, _native, inference
+from crfkit import Chain, Graph, _native, inference
 from crfkit.arrays import sealed
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.native import kernels
-from crfkit.structures import Table
+from crfkit.structures import Table, Tree
 from tests.cases.short_memory import memory_sweep
 
 rng = np.random.default_rng(0)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import BayesianCRF, Clique, Features, Graph, Likelihood, scopes
+from crfkit import Features, Graph, Likelihood
 from crfkit.arrays import Floats
+from crfkit.estimators.classic import BayesianCRF
+from crfkit.graphs import Clique, scopes
+from crfkit.inference.methods import Elimination
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.methods import Elimination
 from crfkit.structures import GraphBatch
 
 GRID = np.array(list(itertools.product(np.linspace(-7.0, 11.0, 91), repeat=2)))  # [G, 2]

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from crfkit import BoostedCRF, Boosting, Chain, ChainCRF
+from crfkit import BoostedCRF, Chain, ChainCRF
 from crfkit.data.batch import Batch
 from crfkit.models.store import ModelFileError
 from crfkit.structures.constraints import Forbid
-from crfkit.training.boosting_round import Learning, grow_round, windowed
-from crfkit.training.forest import Forest, grown
+from crfkit.training import Boosting
+from crfkit.training.learners.boosting_round import Learning, grow_round, windowed
+from crfkit.training.learners.forest import Forest, grown
 
 
 def phases(N: int, seed: int) -> tuple[list[Any], list[list[str]]]:

@@ -10,10 +10,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import Chain, CodeCRF, Features, Model
+from crfkit import Chain, Features, Model
+from crfkit.estimators.classic import CodeCRF
 from crfkit.structures import LocalChain
 from crfkit.structures.constraints import Forbid
-from crfkit.training.codes import nearest
+from crfkit.training.classic.codes import nearest
 from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y
 
 DECODERS = ("product", "marginals", "hamming")

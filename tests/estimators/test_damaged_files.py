@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import BoostedCRF, CodeCRF, KernelChainCRF, VotedPerceptron
+from crfkit import BoostedCRF
+from crfkit.estimators.classic import CodeCRF, KernelChainCRF, VotedPerceptron
 from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
 from tests.cases.damaged_runs import MISSING, damaged, damages, places
 from tests.cases.every_estimator import CASES

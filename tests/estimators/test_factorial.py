@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from crfkit import ChainCRF, FactorialCRF, Likelihood, Stop, inference
-from crfkit.methods import Enumeration
+from crfkit.inference.methods import Enumeration
 
 TIGHT = Stop(tolerance=1e-12, max_iterations=2000)
 

@@ -16,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils import get_tags
 
-from crfkit import Clique, Graph, GraphCRF, Likelihood, Stop, inference, scopes
-from crfkit.methods import Auto, BeliefPropagation, Elimination
+from crfkit import Graph, GraphCRF, Likelihood, Stop, inference
+from crfkit.graphs import Clique, scopes
+from crfkit.inference.methods import Auto, BeliefPropagation, Elimination
 from crfkit.objectives import MaxMargin
 from crfkit.optimize import LBFGS
 from crfkit.structures import GraphBatch

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from crfkit import GridCRF, Likelihood, Stop
-from crfkit.methods import BeliefPropagation, Enumeration
+from crfkit.inference.methods import BeliefPropagation, Enumeration
 
 FEW = Stop(max_iterations=20)
 

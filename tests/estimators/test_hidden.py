@@ -14,12 +14,13 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import crfkit
-from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Model, Stop, Tagger, inference
+from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Model, Stop, inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.labeling import labeled
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
+from crfkit.models import Tagger
 from crfkit.models.states import States, state_names
 from crfkit.structures.constraints import Forbid, SegmentLength
 from tests.cases.estimators import NEAR, X_TEST, X, Y
@@ -141,7 +142,7 @@ def test_files_copies_and_conventions(tmp_path: Path) -> None:
     assert crf.n_iter_ > 0
     scores = cross_val_score(HiddenChainCRF(states=3, stop=Stop(max_seconds=9)), *turning(30), cv=2)
     assert scores.shape == (2,)
-    why = crfkit.explain.explain(model, model.dataset(x))[0][0]
+    why = crfkit.models.explain.explain(model, model.dataset(x))[0][0]
     assert why.label in model.structure.labels
 
 

@@ -13,8 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import HMM, Model, Smoothing, Tagger
+from crfkit import HMM, Model
 from crfkit.features import ItemExtractor
+from crfkit.models import Tagger
+from crfkit.training import Smoothing
 from tests.cases.estimators import W_TEST, Y_TEST, W, Y
 
 EVEN = Smoothing(start=0.5, transition=0.25, emission=0.125)

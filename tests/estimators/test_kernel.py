@@ -14,11 +14,12 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
 import crfkit
-from crfkit import ChainCRF, KernelChainCRF, Likelihood, Stop
-from crfkit.estimators.similarity import Factor
+from crfkit import ChainCRF, Likelihood, Stop
+from crfkit.estimators.classic import KernelChainCRF
+from crfkit.estimators.classic.similarity import Factor
 from crfkit.models.store import ModelFileError
 from crfkit.objectives import MaxMargin
-from crfkit.optimize import ExponentiatedMargin
+from crfkit.optimize.classic import ExponentiatedMargin
 from tests.cases.estimators import X_TEST, Y_TEST, Y
 from tests.cases.estimators import X as ITEMS
 

@@ -15,7 +15,8 @@ from sklearn.base import clone
 import crfkit
 from crfkit import MEMM, Chain, ChainCRF, Features, Likelihood, SemiCRF, Stop
 from crfkit.errors import DataWarning
-from crfkit.estimators import CodeCRF, HiddenChainCRF, HiddenSequenceCRF, OpinionPool, VotedPerceptron
+from crfkit.estimators import HiddenChainCRF, HiddenSequenceCRF
+from crfkit.estimators.classic import CodeCRF, OpinionPool, VotedPerceptron
 from crfkit.features import ItemExtractor
 from crfkit.training import with_curvature
 from tests.cases import addresses

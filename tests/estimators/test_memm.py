@@ -8,7 +8,8 @@ from sklearn.base import clone
 
 from crfkit import MEMM, ChainCRF
 from crfkit.objectives import Local
-from crfkit.structures import LocalChain, local
+from crfkit.structures import LocalChain
+from crfkit.structures.chains import local
 from tests.cases.estimators import X_TEST, Y_TEST, X, Y
 
 

@@ -15,22 +15,19 @@ from crfkit import (
     HMM,
     MEMM,
     BoostedCRF,
-    Boosting,
     Chain,
     ChainCRF,
-    CodeCRF,
     FactorialCRF,
     HiddenChainCRF,
-    KernelChainCRF,
-    OpinionPool,
     SemiCRF,
     SkipChainCRF,
     Stop,
-    VotedPerceptron,
     metrics,
 )
 from crfkit.constraints import Scheme
 from crfkit.errors import DataWarning
+from crfkit.estimators.classic import CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
+from crfkit.training import Boosting
 from tests.cases.cli import run
 
 FEW = Stop(max_iterations=3, tolerance=1e-9)  # models that err

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from crfkit import Likelihood, MultiLabelCRF, Stop
-from crfkit.methods import Enumeration
+from crfkit.inference.methods import Enumeration
 
 TIGHT = Stop(tolerance=1e-12, max_iterations=2000)
 

@@ -12,7 +12,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import Likelihood, Model, OpinionPool, Stop
+from crfkit import Likelihood, Model, Stop
+from crfkit.estimators.classic import OpinionPool
 from crfkit.features import ItemExtractor
 from crfkit.structures import LocalChain
 from crfkit.structures.constraints import Forbid

@@ -12,17 +12,14 @@ import pytest
 from crfkit import HMM, MEMM, ChainCRF, SemiCRF, train
 from crfkit.estimators import (
     BoostedCRF,
-    CodeCRF,
     FactorialCRF,
     GridCRF,
     HiddenChainCRF,
     HiddenSequenceCRF,
-    KernelChainCRF,
     MultiLabelCRF,
-    OpinionPool,
     SkipChainCRF,
-    VotedPerceptron,
 )
+from crfkit.estimators.classic import CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
 from crfkit.features import ItemExtractor
 from tests.cases.estimators import X_TEST, Y_TEST, W, X, Y, fitted
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import ChainCRF, CodeCRF, HiddenChainCRF, Model
+from crfkit import ChainCRF, HiddenChainCRF, Model
 from crfkit.errors import DataWarning
+from crfkit.estimators.classic import CodeCRF
 from crfkit.features import ItemExtractor
 from crfkit.features.segments import phrase, segment_features
 from crfkit.inference.graphs import GraphLabeling
@@ -116,7 +117,7 @@ def test_the_decision_rule_stays_with_the_model(tmp_path: Path) -> None:
     assert again.decision == "viterbi"
     assert again.predict(X) == crf.predict(X)
     assert again.evaluate(X, y=y) == crf.score(X, y)
-    assert crfkit.Tagger(again).tag(X[0]) == crf.predict(X)[0]
+    assert crfkit.models.Tagger(again).tag(X[0]) == crf.predict(X)[0]
     crf.set_params(decoding="posterior")
     assert crf.predict(X) == crf.model_.predict(X) == free
     plain = ChainCRF().fit(X, y).model_
@@ -124,7 +125,7 @@ def test_the_decision_rule_stays_with_the_model(tmp_path: Path) -> None:
         Model(plain.structure, plain.layout, plain.names, plain.w, decision="posterior").to_bytes()
     )
     assert posterior.predict(X) == plain.predict(X, method="posterior")
-    assert [crfkit.Tagger(posterior).tag(x) for x in X] == posterior.predict(X)
+    assert [crfkit.models.Tagger(posterior).tag(x) for x in X] == posterior.predict(X)
     with pytest.raises(ValueError, match='decision is \'loud\', expected "viterbi" or "posterior"'):
         Model(plain.structure, plain.layout, plain.names, plain.w, decision="loud")  # type: ignore[arg-type]
 

@@ -12,8 +12,8 @@ from sklearn.model_selection import cross_val_score
 from crfkit import Likelihood, SkipChainCRF, Stop
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
-from crfkit.methods import Enumeration
-from crfkit.models.graph_pairs import equal_pairs, field_values
+from crfkit.graphs.text_pairs import equal_pairs, field_values
+from crfkit.inference.methods import Enumeration
 
 FEW = Stop(max_iterations=30)
 

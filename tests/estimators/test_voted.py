@@ -13,15 +13,16 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import crfkit
-from crfkit import Chain, ChainCRF, VotedPerceptron
+from crfkit import Chain, ChainCRF
 from crfkit.constraints import Forbid
 from crfkit.data.batch import Batch
+from crfkit.estimators.classic import VotedPerceptron
 from crfkit.linear.score import score
 from crfkit.models.store import ModelFileError
 from crfkit.objectives import Perceptron
 from crfkit.optimize import AveragedPerceptron
+from crfkit.optimize.classic.voted import Ballot, VotedTraining
 from crfkit.optimize.problem import Penalty
-from crfkit.optimize.sequential.voted import Ballot, VotedTraining
 from tests.cases.estimators import X_TEST, X, Y
 from tests.cases.stochastic import L, batch, layout_of
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Dataset, Features, Model, Tagger, _native, explain, train
+from crfkit import Features, Model, _native, train
+from crfkit.data import Dataset
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Conjunctions, Extractor, ItemExtractor, Recipe
 from crfkit.features.conjunctions import conjoined
+from crfkit.models import Tagger, explain
 from crfkit.models.decoder import covers
 from crfkit.models.files import write_model
 from crfkit.models.files.recipes import conjunctions_of

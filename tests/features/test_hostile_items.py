@@ -96,7 +96,7 @@ class Loose:
 class Hostile:
     """A maker of items; their methods clear, grow, collect, raise, or ask the tagger meanwhile."""
 
-    def __init__(self, seed: int, tagger: crfkit.Tagger) -> None:
+    def __init__(self, seed: int, tagger: crfkit.models.Tagger) -> None:
         self.draw = random.Random(seed)
         self.boxes: list[Any] = []
         self.tagger = tagger
@@ -158,7 +158,7 @@ def estimator() -> crfkit.ChainCRF:
     ids=["tag", "predict", "extract", "hashed", "ItemSequence"],
 )
 def test_items_that_change_while_they_are_read(read: Callable[..., Any], estimator: crfkit.ChainCRF) -> None:
-    tagger = crfkit.Tagger(estimator.model_)
+    tagger = crfkit.models.Tagger(estimator.model_)
     before, calls, answered = tagger.tag(X[0]), 0, 0
     for seed in range(150):
         hostile = Hostile(seed, tagger)

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Model, Tagger, inference
+from crfkit import Model, inference
 from crfkit.cli import main
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
+from crfkit.graphs.text_columns import column_graphs
+from crfkit.models import Tagger
 from crfkit.models.explain import explain, state_weights, transition_weights
 from crfkit.models.files import read_model_bytes, written
 from crfkit.models.files.kinds import FOREIGN
 from crfkit.models.files.native import any_model_of
-from crfkit.models.graph_columns import column_graphs
 from crfkit.models.graph_model import GraphModel
 from tests.harden.case import FailureError
 from tests.harden.seeds import graph_bytes

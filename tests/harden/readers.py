@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import data, load_graph
+from crfkit import data
 from crfkit.data import graphs
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
 from crfkit.features import Extractor, parse_recipe
+from crfkit.graphs import load as load_graph
 from tests.cases.graph_files import opengm_file
 from tests.harden.case import FailureError, Input, Outcome
 

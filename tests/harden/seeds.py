@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crfkit import Chain, Clique, Features, Graph, GraphCRF, HiddenChainCRF, Model, SemiMarkov, Stop, train
+from crfkit import Chain, Features, Graph, GraphCRF, HiddenChainCRF, Model, SemiMarkov, Stop, train
 from crfkit.constraints import (
     AtMost,
     Before,
@@ -23,6 +23,7 @@ from crfkit.constraints import (
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Conjunctions, Dictionary, Extractor, ItemExtractor, Recipe, parse_recipe
+from crfkit.graphs import Clique
 from crfkit.models.files.graphs import graph_pieces
 from crfkit.models.graph_model import GraphModel
 from tests.cases.models import graph_model, native_model

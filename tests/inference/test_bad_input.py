@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, SemiMarkov, Tree, inference
+from crfkit import Chain, SemiMarkov, inference
 from crfkit.inference import Potentials
 from crfkit.native import kernels
+from crfkit.structures import Tree
 
 INF, NAN = float("inf"), float("nan")
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 
-from crfkit import Chain, SemiMarkov, Tree, inference
+from crfkit import Chain, SemiMarkov, inference
 from crfkit.constraints import (
     AtLeast,
     AtMost,
@@ -27,10 +27,11 @@ from crfkit.constraints import (
     Scheme,
     SegmentLength,
 )
-from crfkit.inference.globals import automata, decoding
-from crfkit.inference.globals.program import solve
-from crfkit.inference.globals.trellis import trellis_of
+from crfkit.inference.constrained import automata, decoding
+from crfkit.inference.constrained.program import solve
+from crfkit.inference.constrained.trellis import trellis_of
 from crfkit.inference.reference.enumeration import Enumeration, Outcome
+from crfkit.structures import Tree
 from tests.cases.potentials import chain, local, segments
 
 LABELS = ["O", "a", "b"]

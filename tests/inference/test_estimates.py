@@ -7,8 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from crfkit import Clique, Graph, inference, scopes
-from crfkit.methods import Elimination
+from crfkit import Graph, inference
+from crfkit.graphs import Clique, scopes
+from crfkit.inference.methods import Elimination
 from tests.cases.graphs import chain_graph, grid, random_graph
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, SemiMarkov, Tree, inference
+from crfkit import Chain, SemiMarkov, inference
 from crfkit.inference import Potentials
 from crfkit.inference.reference.textbook import Textbook
 from crfkit.native import kernels
+from crfkit.structures import Tree
 from tests.cases.answers import assert_close
 from tests.cases.potentials import NEVER, path, reversed_path, scores, star
 

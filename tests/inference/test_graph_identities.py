@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Graph, Tree, inference, scopes
+from crfkit import Chain, Graph, inference
 from crfkit.arrays import pointers
-from crfkit.structures.parts import components
+from crfkit.graphs import scopes
+from crfkit.structures import Tree
+from crfkit.structures.graphs.parts import components
 from tests.cases.graphs import chain_graph, labeling, random_graph, scores
 
 LENGTHS = (5, 0, 1, 4)

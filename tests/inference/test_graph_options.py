@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Graph, inference, scopes
+from crfkit import Chain, Graph, inference
+from crfkit.graphs import scopes
 from crfkit.inference import graphs
-from crfkit.methods import BeliefPropagation, Elimination, Enumeration, MeanField
+from crfkit.inference.methods import BeliefPropagation, Elimination, Enumeration, MeanField
 from tests.cases.graphs import cycle, random_graph
 
 QUERIES = sorted(set(inference.__all__) & set(graphs.__all__))

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import save_graph
+from crfkit.graphs import save as save_graph
 from crfkit.inference import highs
-from crfkit.methods import IntegerProgram, LinearProgram
+from crfkit.inference.methods import IntegerProgram, LinearProgram
 from tests.cases.graphs import grid
 from tests.cases.interrupts import seconds_until_heard
 

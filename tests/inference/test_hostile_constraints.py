@@ -10,10 +10,10 @@ import pytest
 from crfkit import Chain, inference
 from crfkit.arrays import Bools
 from crfkit.constraints import AtLeast, AtMost, Exactly, GlobalConstraint, Linear, Once
-from crfkit.inference.globals import decoding
-from crfkit.inference.globals.decoding import InfeasibleError, Rules
-from crfkit.inference.globals.plain import globals_of
-from crfkit.inference.globals.resolve import rules_of
+from crfkit.inference.constrained import decoding
+from crfkit.inference.constrained.decoding import InfeasibleError, Rules
+from crfkit.inference.constrained.plain import globals_of
+from crfkit.inference.constrained.resolve import rules_of
 from crfkit.structures.gold import Path
 from tests.cases.growth import check_growth, peak_of, seconds_of
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from crfkit import Chain, SemiMarkov, Tree, inference
-from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
+from crfkit import Chain, SemiMarkov, inference
+from crfkit.structures import ChainPotentials, SemiMarkovPotentials, Tree, TreePotentials
 from crfkit.structures.constraints import Constraint, Forbid, SegmentLength
 from tests.cases.answers import assert_close, key
 from tests.cases.potentials import (

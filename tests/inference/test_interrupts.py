@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from crfkit import methods
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.inference import methods
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import grid
 from tests.cases.interrupts import seconds_until_heard
 

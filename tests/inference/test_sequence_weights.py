@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crfkit import Chain, SemiMarkov, Tree, inference
+from crfkit import Chain, SemiMarkov, inference
 from crfkit.arrays import Floats
 from crfkit.native import kernels
+from crfkit.structures import Tree
 
 L = 3
 LENGTHS = [4, 1, 7, 2, 5, 1, 3, 6, 3, 2, 4, 5, 1, 8]

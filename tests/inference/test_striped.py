@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crfkit.native import kernels
 from crfkit.structures import Chain
-from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.chains.potentials import ChainPotentials
 
 LENGTHS = np.array([3, 7, 1, 0, 12, 12, 12, 2, 30, 5, 5, 5, 5, 1, 9, 8, 8, 40, 17, 0, 1, 6])
 

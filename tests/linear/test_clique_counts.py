@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Clique, Features, Graph, GraphCRF, Likelihood
+from crfkit import Features, Graph, GraphCRF, Likelihood
+from crfkit.graphs import Clique
+from crfkit.inference.methods import Enumeration
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.methods import Enumeration
 
 COUNTS = np.random.default_rng(0).integers(0, 3, (2, 3, 4)).astype(float)
 

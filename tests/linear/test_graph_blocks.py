@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crfkit import Graph, scopes
+from crfkit import Graph
+from crfkit.graphs import scopes
+from crfkit.inference.methods import Auto, Elimination, MeanField, Method
 from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.methods import Auto, Elimination, MeanField, Method
 from crfkit.objectives import Likelihood
 
 

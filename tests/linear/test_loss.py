@@ -13,8 +13,8 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import NotCoveredError
 from crfkit.structures import Chain
+from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.constraints import Forbid
-from crfkit.structures.local import LocalChain
 from tests.cases.batches import random_batch
 
 

@@ -15,8 +15,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, Local, MaxMargin, Perceptron
 from crfkit.structures import Chain
+from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.constraints import Forbid, SegmentLength
-from crfkit.structures.local import LocalChain
 from tests.cases.layouts import path_score
 from tests.cases.likelihood import agree, batch, made, partly, same_bits_for_threads, soft, weighted
 

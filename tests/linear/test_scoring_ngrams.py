@@ -17,7 +17,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import scatter, score
 from crfkit.structures import Chain
-from crfkit.structures.chain_gold import ngram_cells
+from crfkit.structures.chains.gold import ngram_cells
 from tests.cases.batches import random_batch
 from tests.cases.layouts import close, small
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Clique, Graph, Model, SemiMarkov
+from crfkit import Chain, Graph, Model, SemiMarkov
 from crfkit.data.alphabet import Alphabet
+from crfkit.graphs import Clique
 from crfkit.linear.layout import Block, Layout
 from crfkit.models.files.native import any_model_of
 from crfkit.models.graph_model import GraphModel
@@ -112,7 +113,8 @@ ASK = """
 import resource, sys
 import numpy as np
 import crfkit
-from crfkit import Model, Tagger
+from crfkit import Model
+from crfkit.models import Tagger
 from crfkit.data.batch import Batch
 
 limit = int(sys.argv[2]) + int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Chain, Features, Model, SemiMarkov, Stop, Tagger, train
+from crfkit import Chain, Features, Model, SemiMarkov, Stop, train
 from crfkit.compat import pycrfsuite
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
+from crfkit.graphs.text_columns import column_graphs
+from crfkit.models import Tagger
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.models.files.graphs import graph_pieces
-from crfkit.models.graph_columns import column_graphs
 from tests.cases.models import graph_model, native_model
 
 X = [[[f"w{(i * 7 + n) % 50}", f"s{i % 9}", "bias"] for i in range(12)] for n in range(20)]

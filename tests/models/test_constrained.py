@@ -14,10 +14,11 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 
 import crfkit
-from crfkit import HMM, MEMM, ChainCRF, Model, SemiCRF, Tagger, inference, train
+from crfkit import HMM, MEMM, ChainCRF, Model, SemiCRF, inference, train
 from crfkit.constraints import AtLeast, AtMost, Before, Exactly, GlobalConstraint, Implies, Linear, Once
 from crfkit.features import ItemExtractor
-from crfkit.inference.globals.plain import globals_of, plain_globals
+from crfkit.inference.constrained.plain import globals_of, plain_globals
+from crfkit.models import Tagger
 from crfkit.models.files import write_model
 from crfkit.models.store import ModelFileError, pack, unpack
 from crfkit.structures.constraints import Scheme

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crfkit import Features, Model, Stop, Tagger, _native, train
+from crfkit import Features, Model, Stop, _native, train
 from crfkit.compat.pycrfsuite import Tagger as DropIn
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
+from crfkit.models import Tagger
 from crfkit.models.files import cqdb, crfsuite
 from crfkit.models.files.cqdb import lookup3, read_strings, write_strings
 from crfkit.models.files.crfsuite import read_crfsuite

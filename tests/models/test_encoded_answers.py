@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainCRF, Tagger, load
+from crfkit import Chain, ChainCRF, load
 from crfkit.metrics import segments
+from crfkit.models import Tagger
 from crfkit.models.encoding import ENCODINGS, Recoding
 from crfkit.models.tags import Spelling
 from crfkit.structures.constraints import Scheme, SegmentLength

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crfkit import Clique, Graph, GraphCRF, inference
+from crfkit import Graph, GraphCRF, inference
+from crfkit.graphs import Clique
 from crfkit.structures import GraphBatch
 from tests.cases.graph_data import graphs, latent_chains
 

@@ -21,7 +21,7 @@ from crfkit.models.explain import explain
 from crfkit.models.files import about, doubled, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.plain import edge_strings
-from crfkit.structures.local import LocalChain
+from crfkit.structures.chains.local import LocalChain
 from tests.cases.foreign_models import (
     LABELS,
     MALLET,

@@ -26,8 +26,8 @@ from crfkit.models.files.crfpp_write import crfpp_text as write_crfpp
 from crfkit.models.files.kinds import FOREIGN, Foreign, kinds, written
 from crfkit.models.files.wapiti_write import wapiti_text as write_wapiti
 from crfkit.structures import Chain
+from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.constraints import Forbid
-from crfkit.structures.local import LocalChain
 from tests.cases.foreign_models import WAPITI_PATTERNS, crfpp_binary, crfpp_text, wapiti_text
 
 GOLDEN = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "golden"

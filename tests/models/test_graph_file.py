@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Clique, Graph, GraphCRF, Stop
+from crfkit import Graph, GraphCRF, Stop
 from crfkit.cli.show_graph import show_graph
 from crfkit.features import ItemExtractor
+from crfkit.graphs import Clique
 from crfkit.models.files import about, read_model
 from crfkit.models.files.graphs import graph_pieces
 from crfkit.models.files.native import any_model_of

@@ -9,8 +9,8 @@ import pytest
 
 from crfkit import FactorialCRF, GraphCRF, Stop
 from crfkit.data.formats.columns import Columns
-from crfkit.models.graph_columns import column_graphs, gold_columns, training_graphs
-from crfkit.models.graph_form import Equal, FormError, GraphForm, Kind
+from crfkit.graphs.text_columns import column_graphs, gold_columns, training_graphs
+from crfkit.graphs.text_form import Equal, FormError, GraphForm, Kind
 
 BOTH = """
 # two columns of labels, and names that are joined

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from crfkit.models.graph_form import FormError, GraphForm
+from crfkit.graphs.text_form import FormError, GraphForm
 from tests.cases.growth import check_growth
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crfkit import Model
+from crfkit._safe.expressions.expression import expression_of
 from crfkit.data.formats.columns import Columns
-from crfkit.expressions.expression import expression_of
 from crfkit.features import Extractor, Recipe
 from crfkit.models.files import read_model_bytes
 from crfkit.models.store import Array, ModelFileError, pack, unpack

@@ -12,24 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import (
-    MEMM,
-    ChainCRF,
-    FactorialCRF,
-    HiddenChainCRF,
-    Induction,
-    KernelChainCRF,
-    Model,
-    SemiCRF,
-    Tagger,
-    VotedPerceptron,
-    induce,
-)
+from crfkit import MEMM, ChainCRF, FactorialCRF, HiddenChainCRF, Model, SemiCRF
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning, UnknownAttributesWarning
+from crfkit.estimators.classic import KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
+from crfkit.models import Tagger
 from crfkit.models.files import write_model
 from crfkit.models.known import inside
+from crfkit.training import Induction, induce
 from tests.cases.cli import run
 
 RANDOM = np.random.default_rng(5)

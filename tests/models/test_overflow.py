@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Model, SemiMarkov, Stop, Tagger, inference, train
+from crfkit import Chain, Model, SemiMarkov, Stop, inference, train
 from crfkit.arrays import LARGEST_SCORE
 from crfkit.checks import NotFiniteError
 from crfkit.compat import pycrfsuite
 from crfkit.constraints import AtMost, Forbid, SegmentLength
 from crfkit.features import ItemExtractor
-from crfkit.models import scoring
+from crfkit.models import Tagger, scoring
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 
 X = [[["a", "b"], ["c"], ["a", "d"]], [["b"], ["a"]]]

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 import crfkit
-from crfkit import BoostedCRF, CodeCRF, KernelChainCRF, Model, Stop, train
+from crfkit import BoostedCRF, Model, Stop, train
 from crfkit.data import opening, source
+from crfkit.estimators.classic import CodeCRF, KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
 from crfkit.models.files import about, read_model, write_model
 from crfkit.models.store import ModelFileError
 from crfkit.training import BlockedData, Checkpoints
-from crfkit.training.tree import read_tree
+from crfkit.training.runs.tree import read_tree
 
 X, Y = [[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2
 
@@ -68,9 +69,7 @@ def test_foreign_models_come_through_pipes(model: Model, pipe: Path, tmp_path: P
         assert crfkit.load(pipe).predict(X) == model.predict(X)
 
 
-@pytest.mark.parametrize(
-    "read", [*READERS, BoostedCRF.load, KernelChainCRF.load, crfkit.VotedPerceptron.load]
-)
+@pytest.mark.parametrize("read", [*READERS, BoostedCRF.load, KernelChainCRF.load, VotedPerceptron.load])
 @pytest.mark.parametrize("mapped", [True, False])
 def test_what_is_no_model_is_named(
     read: Callable[..., Any], mapped: bool, pipe: Path, tmp_path: Path

@@ -7,8 +7,9 @@ import io
 import numpy as np
 import pytest
 
-from crfkit import Graph, GraphCRF, scopes
+from crfkit import Graph, GraphCRF
 from crfkit.features import ItemExtractor
+from crfkit.graphs import scopes
 from crfkit.models.plots import plot_grid, plot_table
 
 pytest.importorskip("matplotlib")

@@ -16,7 +16,7 @@ from crfkit._native import xxh64
 from crfkit.features import ItemExtractor
 from crfkit.models.store import ModelFileError, pack, unpack
 from crfkit.training import BlockedData
-from crfkit.training.tree import read_tree, write_tree
+from crfkit.training.runs.tree import read_tree, write_tree
 
 OLD = Path(__file__).parent / "files" / "format1.crf"
 SECTOR = 4096

@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
-from crfkit import Chain, ChainCRF, Features, Model, Stop, Tagger, inference, train
+from crfkit import Chain, ChainCRF, Features, Model, Stop, inference, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
+from crfkit.models import Tagger
 from crfkit.models.files import write_model
+from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.constraints import Scheme, SegmentLength
-from crfkit.structures.local import LocalChain
 
 LABELS = ["B-X", "I-X", "B-Y", "I-Y", "O"]
 KINDS: dict[str, dict[str, Any]] = {

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Clique, Graph
+from crfkit import Graph
 from crfkit.arrays import Floats, Ids
+from crfkit.graphs import Clique
 from crfkit.objectives import OBJECTIVES
-from crfkit.structures.graph_gold import GraphGold
-from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+from crfkit.structures.graphs.gold import GraphGold
+from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 from tests.cases.graphs import grid, random_graph
 
 NAMES = ("pseudo-likelihood", "piecewise", "piecewise-pseudo-likelihood")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Graph, GraphCRF, Likelihood, scopes
+from crfkit import Features, Graph, GraphCRF, Likelihood
+from crfkit.graphs import scopes
+from crfkit.inference.methods import Enumeration
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
-from crfkit.methods import Enumeration
 from crfkit.objectives import PseudoLikelihood
 from crfkit.structures import GraphBatch
 

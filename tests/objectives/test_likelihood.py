@@ -13,7 +13,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
 from crfkit.structures import Chain
-from crfkit.structures.chain_gold import add_chain_counts
+from crfkit.structures.chains.gold import add_chain_counts
 from crfkit.structures.constraints import Forbid
 from crfkit.structures.gold import Path, Soft
 from tests.cases.batches import random_batch

@@ -14,7 +14,8 @@ from crfkit.data.batch import Batch
 from crfkit.inference.reference.enumeration import Outcome, enumerate_labelings
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Exponential, Likelihood, MarginalLikelihood, MaxMargin
+from crfkit.objectives import OBJECTIVES, Likelihood, MaxMargin
+from crfkit.objectives.classic import Exponential, MarginalLikelihood
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
 from crfkit.structures.gold import Path

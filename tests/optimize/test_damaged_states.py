@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.fields import Fields
-from crfkit.methods import Elimination
+from crfkit._safe.fields import Fields
+from crfkit.inference.methods import Elimination
 from crfkit.objectives import ContrastiveDivergence, Likelihood, SampleRank
 from crfkit.optimize import BCFW, Dual
 from crfkit.optimize.batch.vectors import Vectors
+from crfkit.optimize.classic.voted import Ballot, VotedTraining
 from crfkit.optimize.problem import Penalty, Run
 from crfkit.optimize.sequential.minibatch import MiniBatch
-from crfkit.optimize.sequential.voted import Ballot, VotedTraining
 from crfkit.training.choose import NAMES, by_name
 from tests.cases.cycles import cycles
 from tests.cases.cycles import loss_of as graph_loss

@@ -16,11 +16,13 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import Likelihood, MarginalLikelihood, MaxMargin
-from crfkit.optimize import BCFW, End, NSlack, OneSlack, Penalty, Subgradient
+from crfkit.objectives import Likelihood, MaxMargin
+from crfkit.objectives.classic import MarginalLikelihood
+from crfkit.optimize import BCFW, End, OneSlack, Penalty
+from crfkit.optimize.classic import NSlack, Subgradient
+from crfkit.optimize.classic.simplex import maximum_on_simplex
 from crfkit.optimize.margin.certified import ShareWeights
 from crfkit.optimize.margin.native_visits import NativeVisits, visits_of
-from crfkit.optimize.margin.simplex import maximum_on_simplex
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.visits import SparseVisits
 from crfkit.optimize.problem import NotCoveredError
@@ -178,7 +180,7 @@ def features(loss: LinearLoss, n: int, label: tuple[int, ...]) -> Floats:
 @pytest.mark.parametrize("kind", ["plain", "order 2", "segments"])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_resumed_run_gives_the_same_bits(name: str, kind: str, tmp_path: Any) -> None:
-    from crfkit.training.tree import read_tree, write_tree
+    from crfkit.training.runs.tree import read_tree, write_tree
 
     loss = made(kind, LENGTHS)
     penalty, method = penalty_of(loss), METHODS[name](gap=1e-9)

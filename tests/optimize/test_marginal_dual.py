@@ -15,7 +15,8 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MaxMargin
-from crfkit.optimize import SMO, ExponentiatedMargin, Penalty
+from crfkit.optimize import Penalty
+from crfkit.optimize.classic import SMO, ExponentiatedMargin
 from crfkit.optimize.problem import End, NotCoveredError
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid

@@ -19,7 +19,8 @@ from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.layout import Layout
 from crfkit.linear.mistakes import DecodedSequences
 from crfkit.objectives import Perceptron
-from crfkit.optimize import MIRA, CrfppMIRA
+from crfkit.optimize import MIRA
+from crfkit.optimize.classic import CrfppMIRA
 from crfkit.optimize.problem import End, Penalty
 from crfkit.optimize.sequential.rules import hildreth
 from crfkit.structures import Chain, SemiMarkov

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from crfkit.linear.group_counts import GroupCounts
-from crfkit.optimize import (
-    LBFGS,
+from crfkit.optimize import LBFGS, Optimizer, Penalty
+from crfkit.optimize.classic import (
     ConjugateGradient,
     IterativeScaling,
-    Optimizer,
-    Penalty,
     RProp,
     SteepestDescent,
     TruncatedNewton,

@@ -15,8 +15,10 @@ from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.signed import SignedCounts
-from crfkit.objectives import Exponential, Likelihood
-from crfkit.optimize import LBFGS, ParallelUpdate
+from crfkit.objectives import Likelihood
+from crfkit.objectives.classic import Exponential
+from crfkit.optimize import LBFGS
+from crfkit.optimize.classic import ParallelUpdate
 from crfkit.optimize.problem import End, NotCoveredError, Penalty
 from crfkit.structures import Chain, SemiMarkov
 from tests.cases.batches import random_batch

@@ -15,7 +15,8 @@ from crfkit.data.batch import Batch
 from crfkit.linear.group_counts import GroupCounts
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
-from crfkit.optimize import IterativeScaling, Penalty
+from crfkit.optimize import Penalty
+from crfkit.optimize.classic import IterativeScaling
 from crfkit.structures import Chain
 from tests.cases.losses import crf, finish, minimum
 

@@ -14,7 +14,8 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
-from crfkit.optimize import SGD, SGDL1, AdaGrad, BlockCoordinate
+from crfkit.optimize import SGD, SGDL1, AdaGrad
+from crfkit.optimize.classic import BlockCoordinate
 from crfkit.optimize.problem import Penalty, Step
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, SegmentLength

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from crfkit import Chain
-from crfkit.inference.globals.kinds import AtMost
-from crfkit.inference.globals.plain import globals_of, plain_globals
+from crfkit.inference.constrained.kinds import AtMost
+from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.structures.constraints import Constraint, Forbid, Require, SegmentLength, resolve
 from crfkit.structures.rules import constraints_of, plain_constraints
 from tests.cases.growth import peak_of

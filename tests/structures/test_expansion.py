@@ -8,7 +8,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from crfkit.structures import constraints, expansion
+from crfkit.structures import constraints
+from crfkit.structures.chains import expansion
+from crfkit.structures.chains.expansion import Expansion, Ints, Mask, useful
 from crfkit.structures.constraints import (
     START,
     STOP,
@@ -19,7 +21,6 @@ from crfkit.structures.constraints import (
     SegmentLength,
     resolve,
 )
-from crfkit.structures.expansion import Expansion, Ints, Mask, useful
 from tests.cases.growth import check_growth, seconds_of
 
 

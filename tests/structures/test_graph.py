@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from crfkit import Clique, Graph, inference, scopes
+from crfkit import Graph, inference
 from crfkit.data import Dataset
 from crfkit.features.items import ItemExtractor
+from crfkit.graphs import Clique, scopes
 from crfkit.structures import Table
 from tests.cases.graphs import random_graph
 

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from crfkit import _native, inference
-from crfkit.structures.parts import components, part_of
+from crfkit.structures.graphs.parts import components, part_of
 from tests.cases.graphs import grid, random_graph
 
 
@@ -100,7 +100,7 @@ def test_components_need_no_scipy() -> None:
     code = """
 import sys
 from crfkit import Graph, inference
-from crfkit.methods import Elimination
+from crfkit.inference.methods import Elimination
 same = [[1.0, 0.0], [0.0, 1.0]]
 scopes = [*([2 * i, 2 * i + 1] for i in range(10)), [20, 21], [21, 22], [20, 22]]
 scores = Graph.from_factors([2] * 23, [(scope, same) for scope in scopes])

@@ -18,7 +18,7 @@ from crfkit import Chain, Features, Likelihood, Model, Stop, train
 from crfkit.data.dataset import Dataset
 from crfkit.training import Checkpoints
 from crfkit.training.events import Begin, Checkpointed, Event, History, Progress, StopTraining
-from crfkit.training.tree import read_tree, write_tree
+from crfkit.training.runs.tree import read_tree, write_tree
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
 

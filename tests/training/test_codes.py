@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import CodeCRF, Features, Likelihood, inference
+from crfkit import Features, Likelihood, inference
 from crfkit.arrays import Floats
+from crfkit.estimators.classic import CodeCRF
 from crfkit.linear.move import add_moved, moved
 from crfkit.models.model import Model
 from crfkit.structures import Chain
-from crfkit.training.codes import Bits, code_of, distance_of, nearest
+from crfkit.training.classic.codes import Bits, code_of, distance_of, nearest
 
 NAMES = [f"y{i}" for i in range(472)]
 

@@ -16,15 +16,17 @@ from sklearn.exceptions import ConvergenceWarning
 from crfkit import ChainCRF, Graph, GraphCRF, Likelihood, Model, SemiCRF, Stop, train
 from crfkit.arrays import Floats
 from crfkit.compat.sklearn_crfsuite import CRF
-from crfkit.estimators import CodeCRF, HiddenChainCRF, OpinionPool
+from crfkit.estimators import HiddenChainCRF
+from crfkit.estimators.classic import CodeCRF, OpinionPool
 from crfkit.features import ItemExtractor
 from crfkit.models.files.summary import plain_summary, summary_of
-from crfkit.objectives import Exponential, MaxMargin
+from crfkit.objectives import MaxMargin
+from crfkit.objectives.classic import Exponential
 from crfkit.optimize import LBFGS, SGD, End
 from crfkit.optimize.problem import Penalty, Smooth, Step
 from crfkit.training.choose import NAMES, by_name
-from crfkit.training.convergence import has_converged, remedy_for
 from crfkit.training.events import Event, Failed, History, Progress, StopTraining
+from crfkit.training.runs.convergence import has_converged, remedy_for
 from tests.cases.descent import Descending, Descent
 from tests.cases.estimators import X, Y
 from tests.cases.sentences import dataset

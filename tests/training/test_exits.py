@@ -15,12 +15,12 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from crfkit import ChainCRF, Model, Stop, train
+from crfkit._safe.interrupts import interrupts, listening
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.demo.addresses import corpus
-from crfkit.interrupts import interrupts, listening
 from crfkit.training import Checkpoints
 from crfkit.training.events import Checkpointed, Event, Failed, Finished, History, Progress, Unsaved
-from crfkit.training.tree import write_tree
+from crfkit.training.runs.tree import write_tree
 from tests.cases.descent import Descent
 from tests.cases.estimators import X, Y
 from tests.cases.sentences import dataset
@@ -270,7 +270,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(28, "No space left on device")
         write_tree(path, tree)
 
-    monkeypatch.setattr("crfkit.training.checkpoint.write_tree", write)
+    monkeypatch.setattr("crfkit.training.runs.checkpoint.write_tree", write)
 
 
 @pytest.mark.usefixtures("full_disk")
@@ -291,7 +291,7 @@ def test_a_full_disk_leaves_no_half_checkpoint(tmp_path: Path) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000));"
         "from pathlib import Path; import numpy as np;"
-        "from crfkit.training.tree import write_tree;"
+        "from crfkit.training.runs.tree import write_tree;"
         "write_tree(Path(sys.argv[1]) / 'tree', {'a': np.zeros(4000)})"
     )
     made = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False)

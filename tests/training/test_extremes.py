@@ -17,8 +17,8 @@ from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimize.problem import Step
-from crfkit.training.certificate import certify
 from crfkit.training.choose import NAMES
+from crfkit.training.runs.certificate import certify
 
 Y = [["x", "y", "x", "z"], ["y", "x"]] * 2
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Clique, Features, Graph, GraphCRF, HiddenChainCRF, Likelihood, inference, scopes
+from crfkit import Features, Graph, GraphCRF, HiddenChainCRF, Likelihood, inference
 from crfkit.data.batch import Batch
+from crfkit.graphs import Clique, scopes
+from crfkit.inference.methods import BeliefPropagation, Elimination
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
-from crfkit.methods import BeliefPropagation, Elimination
 from crfkit.objectives import MaxMargin, PseudoLikelihood
 from crfkit.optimize import EM, LBFGS
 from crfkit.structures import GraphBatch
-from crfkit.structures.evidence import without_observed
+from crfkit.structures.graphs.evidence import without_observed
 from tests.cases.graph_data import graphs, latent_chains
 
 L2 = 0.5

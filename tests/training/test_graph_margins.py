@@ -9,29 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Clique, Features, Graph, GraphCRF, Likelihood, Stop, scopes
+from crfkit import Chain, Features, Graph, GraphCRF, Likelihood, Stop
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.graphs import Clique, scopes
+from crfkit.inference.methods import ICM, TRWS, Auto, Enumeration, MinCut
 from crfkit.linear.graphs.differences import GraphDifferences
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.margins import GraphMargins
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
-from crfkit.methods import ICM, TRWS, Auto, Enumeration, MinCut
 from crfkit.objectives import MaxMargin, Perceptron
-from crfkit.optimize import (
-    AROW,
-    BCFW,
-    LBFGS,
-    MIRA,
-    SGD,
-    AveragedPerceptron,
-    NSlack,
-    OneSlack,
-    PassiveAggressive,
-    Subgradient,
-)
+from crfkit.optimize import AROW, BCFW, LBFGS, MIRA, SGD, AveragedPerceptron, OneSlack, PassiveAggressive
+from crfkit.optimize.classic import NSlack, Subgradient
 from crfkit.optimize.problem import Penalty
 from crfkit.structures import GraphBatch
 

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainCRF, Clique, Features, Graph, GraphCRF, scopes
+from crfkit import Chain, ChainCRF, Features, Graph, GraphCRF
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.graphs import Clique, scopes
+from crfkit.inference.methods import BeliefPropagation, ExpectationPropagation, MeanField, TreeReweighted
 from crfkit.inference.methods.method import Method, MethodError
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
-from crfkit.methods import BeliefPropagation, ExpectationPropagation, MeanField, TreeReweighted
 from crfkit.objectives import OBJECTIVES, ON_GRAPHS
 from crfkit.optimize import LBFGS
 from crfkit.optimize.problem import NotCoveredError, Penalty

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crfkit import Clique, Graph, GraphCRF, Likelihood, MaxMargin, Perceptron, PseudoLikelihood, SoftmaxMargin
+from crfkit import Graph, GraphCRF, Likelihood
+from crfkit.graphs import Clique
+from crfkit.inference.methods import BeliefPropagation, Elimination, Enumeration, MeanField, TreeReweighted
 from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
-from crfkit.methods import BeliefPropagation, Elimination, Enumeration, MeanField, TreeReweighted
+from crfkit.objectives import MaxMargin, Perceptron, PseudoLikelihood, SoftmaxMargin
 from crfkit.structures import GraphBatch
 from tests.cases.graph_data import any_graphs
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Clique, Graph, GraphCRF, Likelihood, Stop
-from crfkit.methods import BeliefPropagation, MeanField
+from crfkit import Graph, GraphCRF, Likelihood, Stop
+from crfkit.graphs import Clique
+from crfkit.inference.methods import BeliefPropagation, MeanField
 from crfkit.objectives import PseudoLikelihood
 from tests.cases.graph_data import graphs, grid
 

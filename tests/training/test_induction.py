@@ -13,15 +13,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from crfkit import Chain, Dataset, Features, Induction, Likelihood, Model, SemiMarkov, Stop, Tagger, induce
+from crfkit import Chain, Features, Likelihood, Model, SemiMarkov, Stop
 from crfkit.arrays import Bools, Pointers
+from crfkit.data import Dataset
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.labeling import labeled
 from crfkit.features import Conjunctions, ItemExtractor
+from crfkit.models import Tagger
 from crfkit.structures import LocalChain
-from crfkit.training.induction.ranking import Found, Tokens, best_features, tokens_of
-from crfkit.training.induction.report import write_report
+from crfkit.training import Induction, induce
+from crfkit.training.learners.induction.ranking import Found, Tokens, best_features, tokens_of
+from crfkit.training.learners.induction.report import write_report
 
 L, A = 3, 7
 

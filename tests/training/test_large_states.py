@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Dataset, Model, Stop, train
+from crfkit import Model, Stop, train
+from crfkit.data import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.sink import write_bytes
 from crfkit.features import Extractor, Recipe
 from crfkit.models import store
 from crfkit.models.store import pack
-from crfkit.optimize import BCFW, NSlack
+from crfkit.optimize import BCFW
+from crfkit.optimize.classic import NSlack
 from crfkit.training import Checkpoints
 from crfkit.training.events import Begin, Event
-from crfkit.training.tree import read_tree, write_tree
+from crfkit.training.runs.tree import read_tree, write_tree
 
 TYPES = (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_)
 SHAPES = ((), (0,), (3,), (2, 0), (2, 3))

@@ -14,11 +14,11 @@ from crfkit import Stop, train
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
 from crfkit.optimize.problem import End, Step
-from crfkit.training.certificate import certify
 from crfkit.training.events import Event, Progress
-from crfkit.training.loop import Facts, NothingLearnedError, follow
-from crfkit.training.record import RunRecord
-from crfkit.training.remaining import seconds_left
+from crfkit.training.runs.certificate import certify
+from crfkit.training.runs.loop import Facts, NothingLearnedError, follow
+from crfkit.training.runs.record import RunRecord
+from crfkit.training.runs.remaining import seconds_left
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
 

@@ -13,7 +13,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.objectives import MaxMargin
 from crfkit.optimize import BCFW
 from crfkit.training import choose
-from crfkit.training.checkpoint import Checkpoints
+from crfkit.training.runs.checkpoint import Checkpoints
 from tests.cases.cli import run
 from tests.cases.sentences import dataset
 

@@ -10,7 +10,8 @@ import pytest
 
 _PROGRAM = """
 import sys, time, warnings
-from crfkit import Likelihood, MaxMargin, Perceptron, Stop, train
+from crfkit import Likelihood, Stop, train
+from crfkit.objectives import MaxMargin, Perceptron
 from crfkit.features import ItemExtractor
 from tests.cases import addresses
 

@@ -89,7 +89,11 @@ def test_several_options_at_once() -> None:
         ),
         (lambda: train(NOTHING, structure=2), TypeError, r"such as Chain\(order=2\)"),
         (lambda: train(NOTHING, structure=Chain), TypeError, r"the class Chain; give an object: Chain\(\)"),
-        (lambda: train(NOTHING, structure=crfkit.Tree([-1, 0], 2)), TypeError, "cannot be trained"),
+        (
+            lambda: train(NOTHING, structure=crfkit.structures.Tree([-1, 0], 2)),
+            TypeError,
+            "cannot be trained",
+        ),
         (lambda: train(NOTHING, features="some"), ValueError, "features is 'some', expected \"observed\""),
         (lambda: train(NOTHING, features=3), TypeError, "features is 3, expected"),
         (lambda: train(NOTHING, features=Likely()), TypeError, r"features=Features\(which=Likely\("),

@@ -16,10 +16,10 @@ from crfkit.models.model import Model
 from crfkit.objectives import Perceptron
 from crfkit.structures import Chain
 from crfkit.training.choose import objective_of
+from crfkit.training.classic.many import Task, train_all
+from crfkit.training.classic.pool import PoolLoss, common, learn_weights, pooled
+from crfkit.training.classic.subsets import Subset, SubsetData, label_subsets, random_subsets
 from crfkit.training.fit import Fit
-from crfkit.training.many import Task, train_all
-from crfkit.training.pool import PoolLoss, common, learn_weights, pooled
-from crfkit.training.subsets import Subset, SubsetData, label_subsets, random_subsets
 
 
 def noisy(N: int = 30, seed: int = 0) -> Dataset:

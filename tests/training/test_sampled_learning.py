@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import GraphCRF, Likelihood, Stop
 from crfkit.arrays import Floats
-from crfkit.methods import Elimination
+from crfkit.inference.methods import Elimination
 from crfkit.objectives import ContrastiveDivergence, Perceptron, SampleRank
 from crfkit.optimize import LBFGS, Optimizer, Penalty
 from crfkit.optimize.problem import NotCoveredError, Run, evaluate
@@ -206,7 +206,8 @@ def test_sample_rank_separates_what_can_be_separated(margin: float) -> None:
 
 
 def test_forbidden_labels_make_no_pairs() -> None:
-    from crfkit import Clique, Graph
+    from crfkit import Graph
+    from crfkit.graphs import Clique
 
     never = np.where(np.eye(2) > 0, 0.0, -np.inf)
     graph = Graph({"a": 2}, own=["a"], same=Clique("a", "a", fixed=never))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Likelihood, Perceptron, Stop, train
+from crfkit import Chain, Likelihood, Stop, train
 from crfkit.data.batch import Batch
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
+from crfkit.objectives import Perceptron
 from crfkit.training import BlockedData
 from crfkit.training.blocks.problem import BlockedProblem
 from tests.cases.descent import Descent

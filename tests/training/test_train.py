@@ -10,14 +10,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crfkit import Chain, Features, Likelihood, Model, Perceptron, Stop, optimize, train
+from crfkit import Chain, Features, Likelihood, Model, Stop, optimize, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
 from crfkit.features import Extractor, ItemExtractor, Recipe
-from crfkit.objectives import Exponential, MaxMargin
+from crfkit.objectives import MaxMargin, Perceptron
+from crfkit.objectives.classic import Exponential
 from crfkit.structures.constraints import Forbid
 from crfkit.training import Likely
 from crfkit.training.choose import NAMES
@@ -368,7 +369,7 @@ def test_progress_is_plain_text_without_a_terminal(data: Dataset, capfd: pytest.
 def test_progress_on_a_terminal(data: Dataset) -> None:
     from rich.console import Console
 
-    from crfkit.training.progress import Display
+    from crfkit.training.runs.progress import Display
 
     with open(os.devnull, "w") as nowhere:
         console = Console(file=nowhere, force_terminal=True, record=True, width=200)

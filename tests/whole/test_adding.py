@@ -31,12 +31,12 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats import registry
 from crfkit.features import Extractor, ItemExtractor, parse_recipe
+from crfkit.inference.methods import MethodError
 from crfkit.inference.methods.registry import METHODS
 from crfkit.linear.fast import FAST
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.methods import MethodError
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimize.problem import NotCoveredError, Penalty

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from crfkit import _native
-from crfkit.aside import Aside, ahead
+from crfkit._safe.background import Aside, ahead
 from crfkit.native import kernels
 from tests.cases.interrupts import seconds_until_heard
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from crfkit import Model, OpinionPool, Stop, train
+from crfkit import Model, Stop, train
 from crfkit.demo.addresses import corpus
-from crfkit.training.progress import Display
+from crfkit.estimators.classic import OpinionPool
+from crfkit.training.runs.progress import Display
 from tests.cases.cli import run
 from tests.cases.estimators import X, Y
 from tests.cases.sentences import dataset

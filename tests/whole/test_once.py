@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import crfkit
-from crfkit.once import Memo, once
+from crfkit._safe.cached import Memo, once
 from tests.cases.forks import answer_of_child
 
 

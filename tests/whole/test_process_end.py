@@ -34,7 +34,7 @@ time.sleep(0.02)
 
 ASIDE = """
 import threading, time
-from crfkit.aside import Aside
+from crfkit._safe.background import Aside
 begun = threading.Event()
 
 def work():
@@ -48,7 +48,7 @@ begun.wait()
 
 ITERATOR = """
 import time
-from crfkit.aside import ahead
+from crfkit._safe.background import ahead
 
 def parts():
     for n in range(10):

@@ -13,17 +13,8 @@ import pytest
 
 import crfkit
 from crfkit import HMM, MEMM, ChainCRF, Graph, GraphCRF, SemiCRF
-from crfkit.estimators import (
-    BoostedCRF,
-    CodeCRF,
-    FactorialCRF,
-    HiddenChainCRF,
-    HiddenSequenceCRF,
-    KernelChainCRF,
-    OpinionPool,
-    SkipChainCRF,
-    VotedPerceptron,
-)
+from crfkit.estimators import BoostedCRF, FactorialCRF, HiddenChainCRF, HiddenSequenceCRF, SkipChainCRF
+from crfkit.estimators.classic import CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
 from tests.cases.estimators import W, X, Y
 
 ROWS: Any = [np.array([[float(len(w)), float("a" in w)] for w in s]) for s in W]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import crfkit
-from crfkit import ChainCRF, Tagger
+from crfkit import ChainCRF
+from crfkit.models import Tagger
 from tests.cases.restored import X, Y, graph_batch
 
 ROUNDS = 25

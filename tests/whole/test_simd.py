@@ -16,7 +16,7 @@ import crfkit
 from tests.cases.potentials import ENUMERABLE, SWEPT
 
 ROOT = Path(__file__).parents[2]
-LEVELS: list[str] = crfkit.build_info()["simd_available"]  # type: ignore[assignment]
+LEVELS: list[str] = crfkit.native.build_info()["simd_available"]  # type: ignore[assignment]
 Answers: TypeAlias = dict[str, dict[str, NDArray[Any]]]
 
 BATTERY = """
@@ -29,7 +29,7 @@ from tests.cases.queries import QUERIES, flat
 
 # No marginals of the order in which equal scores come: draws and paths are left to the matrix.
 names = [n for n in QUERIES if n not in ("sample", "decode", "kbest", "posterior")]
-found = {"simd": np.array(crfkit.build_info()["simd"])}
+found = {"simd": np.array(crfkit.native.build_info()["simd"])}
 for case in [*ENUMERABLE, *SWEPT]:
     batch = case.make(2)
     for name in names:
@@ -98,12 +98,12 @@ def test_levels_agree(level: str, answers: Answers) -> None:
 
 
 def test_unknown_level() -> None:
-    done = run("sse9", "import crfkit; crfkit.build_info()")
+    done = run("sse9", "import crfkit; crfkit.native.build_info()")
     assert done.returncode != 0
     assert "ValueError: CRFKIT_SIMD: 'sse9' is not available here" in done.stderr
     assert f"choose from {', '.join(LEVELS)}" in done.stderr
 
 
 def test_empty_level_is_the_widest() -> None:
-    done = run("", "import crfkit; print(crfkit.build_info()['simd'])")
+    done = run("", "import crfkit; print(crfkit.native.build_info()['simd'])")
     assert done.stdout.strip() == LEVELS[-1]

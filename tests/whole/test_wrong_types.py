@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Likelihood, Tagger
+from crfkit import Likelihood
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
+from crfkit.models import Tagger
 from crfkit.structures import Chain
 from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, W, X, Y, crf, fitted

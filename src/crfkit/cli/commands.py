@@ -24,11 +24,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from crfkit._safe.interrupts import Interrupts, listening
+from crfkit._safe.printable import cut, shown
 from crfkit.cli.options import say
 from crfkit.cli.quick import arguments_of
 from crfkit.cli.streams import hush_unwritten, ready_streams, safe_streams
-from crfkit.interrupts import Interrupts, listening
-from crfkit.shown import cut, shown
 
 #: Errors that other input cannot avoid.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._safe.printable import counted
 from crfkit.cli import learning, recipes, structures
 from crfkit.cli.options import AsJson, Quiet, Threads, say
 from crfkit.cli.reads import LabeledReading, with_reading
-from crfkit.shown import counted
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -114,8 +114,8 @@ def _judged(
     learn: learning.Learning[Dataset], held: list[int], metrics: Sequence[str], options: dict[str, Any]
 ) -> dict[str, float]:
     """Return how good a model is on the sequences that it was not trained on."""
-    from crfkit.training.convergence import plain_warnings
-    from crfkit.training.interrupt import pass_on
+    from crfkit.training.runs.convergence import plain_warnings
+    from crfkit.training.runs.interrupt import pass_on
     from crfkit.training.train import train as fit
 
     whole = learn.data

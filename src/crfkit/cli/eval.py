@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._safe.printable import counted
 from crfkit.cli.globals import Keeping
 from crfkit.cli.learning import METRICS
 from crfkit.cli.options import AsJson, Quiet, Threads
 from crfkit.cli.reads import LabeledReading, Reading, with_reading
-from crfkit.shown import counted
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._safe.printable import counted, shown
 from crfkit.cli.options import AsJson, Quiet, Threads
 from crfkit.cli.reads import Reading, with_reading
-from crfkit.shown import counted, shown
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from crfkit._safe.printable import counted as number_of
+from crfkit._safe.printable import shown
 from crfkit.cli.options import AsJson, Threads
 from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.cli.recipes import DictionaryFiles, dictionaries_of, label_of, recipe_of
-from crfkit.shown import counted as number_of
-from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset

@@ -11,7 +11,7 @@ import typer
 from crfkit.cli.options import check_choice
 
 if TYPE_CHECKING:
-    from crfkit.inference.globals.kinds import GlobalConstraint
+    from crfkit.inference.constrained.kinds import GlobalConstraint
     from crfkit.models.model import Model
 
 __all__ = ["Keeping"]
@@ -68,7 +68,7 @@ class Keeping:
     @property
     def constraints(self) -> list[GlobalConstraint]:
         """The constraints, checked."""
-        from crfkit.inference.globals.kinds import AtLeast, AtMost, Before, Exactly, Implies, Once
+        from crfkit.inference.constrained.kinds import AtLeast, AtMost, Before, Exactly, Implies, Once
 
         made: list[GlobalConstraint] = []
         if self.once is not None:

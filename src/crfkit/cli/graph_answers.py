@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crfkit._native import render_lines
+from crfkit._safe.printable import counted, shown
 from crfkit.cli.streams import json_line
 from crfkit.cli.tagging import sequences
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
-from crfkit.models.graph_columns import column_graphs, gold_columns
-from crfkit.shown import counted, shown
+from crfkit.graphs.text_columns import column_graphs, gold_columns
 
 if TYPE_CHECKING:
     from crfkit.cli.reads import Reading
+    from crfkit.graphs.text_form import GraphForm
     from crfkit.models.explain_graphs import GraphDecision
-    from crfkit.models.graph_form import GraphForm
     from crfkit.models.graph_model import GraphModel
-    from crfkit.structures.graph_batch import GraphBatch
+    from crfkit.structures.graphs.batch import GraphBatch
 
 __all__ = ["GraphTagger", "plain_decision", "print_decision"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from crfkit.cli.reads import LabeledReading
     from crfkit.data.formats.columns import Columns
-    from crfkit.models.graph_form import GraphForm
+    from crfkit.graphs.text_form import GraphForm
     from crfkit.models.graph_model import GraphModel
     from crfkit.training.stop import Stop
 
@@ -53,7 +53,7 @@ class FormKeeper(Keeper):
 def form_of(path: str) -> GraphForm:
     """Return the text form in a file."""
     from crfkit.features.limits import text_bytes
-    from crfkit.models.graph_form import GraphForm
+    from crfkit.graphs.text_form import GraphForm
 
     try:
         return GraphForm.parse(text_bytes(path).decode("utf-8-sig"), path)
@@ -92,15 +92,15 @@ def train_graphs(
     say: Callable[[str], None],
 ) -> None:
     """Learn a model of graphs and save it; `options` are those of `crfkit.GraphCRF`."""
+    from crfkit._safe.interrupts import interrupts
     from crfkit.estimators.graph import GraphCRF
+    from crfkit.graphs.text_columns import column_graphs, gold_columns, training_graphs
     from crfkit.inference.methods.registry import method_of
-    from crfkit.interrupts import interrupts
     from crfkit.metrics.rule import check_known
-    from crfkit.models.graph_columns import column_graphs, gold_columns, training_graphs
     from crfkit.training import Checkpoints
-    from crfkit.training.checkpoint import held_checkpoints
-    from crfkit.training.convergence import WarnedLast, plain_warnings
-    from crfkit.training.progress import Lenient
+    from crfkit.training.runs.checkpoint import held_checkpoints
+    from crfkit.training.runs.convergence import WarnedLast, plain_warnings
+    from crfkit.training.runs.progress import Lenient
 
     if graph is None:
         raise ValueError(

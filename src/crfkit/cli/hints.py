@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from crfkit.shown import shown
+from crfkit._safe.printable import shown
 
 __all__ = ["command_hint", "option_hint"]
 

@@ -16,7 +16,7 @@ from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.cli.train import dev_set, summary_of
 
 if TYPE_CHECKING:
-    from crfkit.training.induction.report import InducedFeature, Round
+    from crfkit.training.learners.induction.report import InducedFeature, Round
 
 
 @with_reading
@@ -117,10 +117,10 @@ def induce(
         raise ValueError("--patience is for a dev set; give one with --dev FILE")
 
     from crfkit.linear.features import Features
-    from crfkit.training.convergence import WarnedLast, plain_warnings
-    from crfkit.training.induction.induce import induce as find
-    from crfkit.training.induction.options import Induction
-    from crfkit.training.induction.report import write_report
+    from crfkit.training.learners.induction.induce import induce as find
+    from crfkit.training.learners.induction.options import Induction
+    from crfkit.training.learners.induction.report import write_report
+    from crfkit.training.runs.convergence import WarnedLast, plain_warnings
     from crfkit.training.stop import Stop
 
     options = Induction(
@@ -196,7 +196,7 @@ def line_of(feature: InducedFeature) -> str:
 
     Examples
     --------
-    >>> from crfkit.training.induction.report import Example, InducedFeature
+    >>> from crfkit.training.learners.induction.report import Example, InducedFeature
     >>> line_of(InducedFeature("a|b", "X", 2.5, 1.5, 3, 2, (Example(0, 4, "X", "Y"),)))
     '  gain 2.50  X +1.50  a|b  explains 2 of 3 tokens: 1:4 X, not Y'
     """

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._safe.printable import counted, shown
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.inference.methods.registry import METHODS, method_of
-from crfkit.shown import counted, shown
 
 if TYPE_CHECKING:
     from crfkit.inference.methods.how import How
     from crfkit.inference.methods.method import Method
-    from crfkit.structures.graph_potentials import GraphPotentials
+    from crfkit.structures.graphs.potentials import GraphPotentials
 
 _QUERIES = ("PR", "MAR", "MPE")
 
@@ -71,9 +71,9 @@ def infer(
     if output != "-":
         check_output(output, read=[model, evidence])
     started = time.perf_counter()
-    from crfkit.structures.graph_files import load_graph
+    from crfkit.structures.graphs.files import load
 
-    potentials = load_graph(model, evidence=evidence, format=format)
+    potentials = load(model, evidence=evidence, format=format)
     read = time.perf_counter()
     batch = potentials.batch
     with _waiting(
@@ -235,7 +235,7 @@ def _waiting(what: str, quiet: bool) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from crfkit.training.progress import started
+    from crfkit.training.runs.progress import started
 
     console = Console(stderr=True)
     if console.is_dumb_terminal:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from crfkit.interrupts import Interrupts, interrupts, listening
+from crfkit._safe.interrupts import Interrupts, interrupts, listening
 from crfkit.training.events import Begin, Checkpointed, Event, Failed
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from crfkit._safe.printable import safe
 from crfkit.cli.streams import hush_unwritten
 from crfkit.data.formats.registry import names
 from crfkit.data.sink import try_to_write
-from crfkit.shown import safe
 
 __all__ = [
     "AsJson",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from crfkit._safe.printable import shown
 from crfkit.cli.options import AsJson, Quiet, Threads, check_choice
 from crfkit.cli.reads import Reading, with_reading
-from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.models.uncertainty import Uncertainty

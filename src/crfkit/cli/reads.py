@@ -91,7 +91,7 @@ class Reading:
             With more than one (None: one for each core) a file is read on a thread, a block ahead.
         """
         from crfkit import data
-        from crfkit.aside import ahead
+        from crfkit._safe.background import ahead
         from crfkit.data.source import EmptyInputError
         from crfkit.native import threads_or_all
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crfkit._safe.printable import shown
 from crfkit.cli.options import AsJson
-from crfkit.shown import shown
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crfkit.shown import counted, shown
+from crfkit._safe.printable import counted, shown
 
 if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel

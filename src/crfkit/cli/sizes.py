@@ -9,7 +9,7 @@ import numpy as np
 from crfkit.arrays import Ids, Pointers
 from crfkit.cli.recipes import transitions_of
 from crfkit.data.batch import Batch
-from crfkit.structures.chain_gold import ngram_cells
+from crfkit.structures.chains.gold import ngram_cells
 
 if TYPE_CHECKING:
     from crfkit.features import Extractor

@@ -1,7 +1,7 @@
 """What commands print, made safe for terminals; and standard streams that are closed.
 
-Text that a command prints is for people, or JSON; either way `crfkit.shown.safe` leaves it readable. Answers
-for programs are bytes, which go to ``sys.stdout.buffer`` as they are.
+Text that a command prints is for people, or JSON; either way `crfkit._safe.printable.safe` leaves it
+readable. Answers for programs are bytes, which go to ``sys.stdout.buffer`` as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-from crfkit.shown import safe
+from crfkit._safe.printable import safe
 
 __all__ = ["hush_unwritten", "json_line", "ready_streams", "safe_streams"]
 

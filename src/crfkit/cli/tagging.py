@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from crfkit._safe.printable import counted
 from crfkit.arrays import Bools
 from crfkit.cli.globals import Keeping
 from crfkit.cli.options import say
@@ -17,11 +18,10 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Recipe
-from crfkit.inference.globals.decoding import WAYS, Constrained, constrained_paths
+from crfkit.inference.constrained.decoding import WAYS, Constrained, constrained_paths
 from crfkit.models.files import read_model
 from crfkit.models.reading import Reader, place_of
 from crfkit.models.width import check_width
-from crfkit.shown import counted
 from crfkit.structures.gold import Path, Sets, sets_of
 
 __all__ = ["REMEDY", "Tagger", "check_gold", "sequences"]

@@ -13,13 +13,13 @@ from typing import Annotated, Any
 
 import typer
 
+from crfkit._safe.printable import counted
 from crfkit.cli import graph_training, learning, recipes, structures
 from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
 from crfkit.cli.reads import LabeledReading, with_reading
 from crfkit.cli.streamed import BlockPositions, prepare_blocks
 from crfkit.data.scratch import scratch_folder
-from crfkit.shown import counted
 
 
 @with_reading
@@ -119,12 +119,12 @@ def train(
     def tell(text: str) -> None:
         say(text, quiet)
 
-    from crfkit.interrupts import interrupts
+    from crfkit._safe.interrupts import interrupts
     from crfkit.training import Checkpoints
-    from crfkit.training.checkpoint import held_checkpoints
     from crfkit.training.choose import check_blockwise
-    from crfkit.training.convergence import WarnedLast, plain_warnings
-    from crfkit.training.progress import Lenient
+    from crfkit.training.runs.checkpoint import held_checkpoints
+    from crfkit.training.runs.convergence import WarnedLast, plain_warnings
+    from crfkit.training.runs.progress import Lenient
     from crfkit.training.stop import Stop
     from crfkit.training.train import train as fit
 

@@ -23,7 +23,7 @@ CSV, the name); pass ``say=print`` to see which format was chosen and why.
 
 from typing import TYPE_CHECKING, Any
 
-from crfkit.lazy import lazily
+from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.data.assemble import concatenate

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, handed_over
 from crfkit.data import moves
 from crfkit.data.axes import Along, along, axes
-from crfkit.restored import Restored
 
 __all__ = ["KINDS", "OCCURRENCES", "Batch"]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import Bools, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.restored import Restored
 
 if TYPE_CHECKING:
     from crfkit.features.conjunctions import Conjunctions

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.shown import counted
 
 __all__ = ["labeled"]
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
-from crfkit.shown import cut, shown
+from crfkit._safe.printable import cut, shown
 
 __all__ = ["LOCK", "HeldLock", "lock", "locked_folder", "make_folder", "take_lock"]
 

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
+from crfkit._safe.printable import cut
 from crfkit.data.encodings import ANOTHER, recoded
 from crfkit.data.opening import NotAFileError, open_file
-from crfkit.shown import cut
 
 __all__ = [
     "BINARY",

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.header import are_names
 from crfkit.data.formats.record import Format, Given
 from crfkit.errors import DataWarning
-from crfkit.shown import quoted
 
 __all__ = ["watched"]
 

@@ -39,7 +39,7 @@ from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
 from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit
-from crfkit.training.progress import display_for
+from crfkit.training.runs.progress import display_for
 from crfkit.training.start import warm_start
 from crfkit.training.stop import Stop
 

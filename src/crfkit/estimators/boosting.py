@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
@@ -25,12 +26,11 @@ from crfkit.models.files.estimators import FileFields, chain_of, read_parts, ref
 from crfkit.models.model import Metric, Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
-from crfkit.shown import quoted
 from crfkit.structures import Chain
-from crfkit.training.boosting import Boosted, Boosting, boost
-from crfkit.training.boosting_round import windowed
-from crfkit.training.forest import Forest, Rows
-from crfkit.training.progress import display_for
+from crfkit.training.learners.boosting import Boosted, Boosting, boost
+from crfkit.training.learners.boosting_round import windowed
+from crfkit.training.learners.forest import Forest, Rows
+from crfkit.training.runs.progress import display_for
 from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class BoostedCRF(ChainQueries, PartParams):
     """A chain CRF for real-valued features that learns which conjunctions of them matter.
 
     Gradient tree boosting (Dietterich, Ashenfelter & Bulatov 2004; Gupta 2005, section 2.5): each round adds
-    regression trees, grown by scikit-learn to the errors of the marginals. See `crfkit.training.boosting`.
+    regression trees, grown by scikit-learn to the errors of the marginals. See
+    `crfkit.training.learners.boosting`.
 
     Parameters
     ----------
@@ -79,8 +80,9 @@ class BoostedCRF(ChainQueries, PartParams):
     Attributes
     ----------
     model_ : Model
-        A chain whose attributes are the leaves of the trees; ``crfkit.explain`` shows which conjunctions
-        count. It labels data whose leaves are known, and is not saved by itself: use the estimator.
+        A chain whose attributes are the leaves of the trees; ``crfkit.models.explain`` shows which
+        conjunctions count. It labels data whose leaves are known, and is not saved by itself: use the
+        estimator.
     forests_ : dict of Forest
         The trees of "node", and of "edge" where ``boosting.steps``.
     losses_, dev_losses_ : arrays

@@ -12,7 +12,7 @@ from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries
 from crfkit.features import Recipe
-from crfkit.inference.globals.kinds import GlobalConstraint
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.encoding import encoded

@@ -15,17 +15,17 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.queries import PerSequence
 from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
+from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.inference.graphs import GraphLabeling
+from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
-from crfkit.methods import Auto
-from crfkit.models.graph_lines import Line, graph_of, ground
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class FactorialCRF(ReadyMade):
         As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
     objective, optimizer, features, stop, seed, threads
         As in `GraphCRF`.
-    method : a method of `crfkit.methods`, or its name, optional
+    method : a method of `crfkit.inference.methods`, or its name, optional
         Who sums, in training and in `predict_marginals`.
     metric : str or function
         Of each column; `score` is their mean. "auto": the F1 of entities where labels spell them, else the

@@ -17,7 +17,7 @@ from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
-from crfkit.inference.globals.kinds import GlobalConstraint, check_globals
+from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
@@ -25,10 +25,10 @@ from crfkit.models.reading import recipe_of
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
-from crfkit.training.convergence import WarnedLast
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
-from crfkit.training.interrupt import pass_on
+from crfkit.training.runs.convergence import WarnedLast
+from crfkit.training.runs.interrupt import pass_on
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 

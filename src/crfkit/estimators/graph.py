@@ -15,25 +15,25 @@ from crfkit.checks import check_number
 from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import weights_of
+from crfkit.inference.methods import Auto
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
-from crfkit.methods import Auto
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import End, Optimizer
-from crfkit.structures.graph import Graph
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.training.checkpoint import Checkpoints, held_checkpoints
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.graph import Graph
 from crfkit.training.choose import objective_of
-from crfkit.training.convergence import WarnedLast
 from crfkit.training.events import Listener
 from crfkit.training.graph_fit import GraphFit, Init, RandomStart
-from crfkit.training.graph_validation import GraphMetric, checked_graphs
-from crfkit.training.interrupt import pass_on
-from crfkit.training.progress import display_for
+from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
+from crfkit.training.runs.convergence import WarnedLast
+from crfkit.training.runs.graph_validation import GraphMetric, checked_graphs
+from crfkit.training.runs.interrupt import pass_on
+from crfkit.training.runs.progress import display_for
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class GraphCRF(GraphQueries, PartParams):
         What to optimize, penalty included: ``Likelihood(l2=1.0)``, ``PseudoLikelihood()``, ``MaxMargin()``.
     optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one; "em" is expectation maximization, for hidden labels.
-    method : a method of `crfkit.methods`, or its name, optional
+    method : a method of `crfkit.inference.methods`, or its name, optional
         Who sums and maximizes in training, and who sums in `predict_marginals` and `log_likelihood`. Default:
         exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
         ``model_.training.notes`` say which.
@@ -99,7 +99,8 @@ class GraphCRF(GraphQueries, PartParams):
     Examples
     --------
     >>> import numpy as np
-    >>> from crfkit import Graph, GraphCRF, scopes
+    >>> from crfkit import Graph, GraphCRF
+    >>> from crfkit.graphs import scopes
     >>> ptr = [0, 3, 5]
     >>> graph = Graph({"token": ["D", "N"]}, word=["token"], step=["token", "token"])
     >>> data = graph.batch(

@@ -12,7 +12,7 @@ from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginal
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.models.graph_model import Given, GraphModel, accuracy
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 if TYPE_CHECKING:
     from crfkit.models.explain_graphs import GraphDecision
@@ -23,8 +23,8 @@ __all__ = ["GraphQueries"]
 class GraphQueries:
     """Queries of an estimator with a fitted model of graphs.
 
-    `predict`, `kbest` and `sample` are answered by `crfkit.methods.Auto` unless they are given a method;
-    sums by the method of training, so that probabilities are those that were fitted.
+    `predict`, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are given a
+    method; sums by the method of training, so that probabilities are those that were fitted.
     """
 
     model_: GraphModel
@@ -52,7 +52,7 @@ class GraphQueries:
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": the known
             labels of X, as for a network of which a part is labeled.
-        method : a method of `crfkit.methods`, or its name, optional
+        method : a method of `crfkit.inference.methods`, or its name, optional
             "posterior": the likeliest label of each variable.
         """
         if method == "posterior":

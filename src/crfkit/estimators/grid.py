@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit import scopes
 from crfkit.arrays import Floats, Ids, pointers
 from crfkit.checks import check_choice
 from crfkit.estimators.queries import PerSequence, weights_of
 from crfkit.estimators.ready import ReadyMade
+from crfkit.graphs import scopes
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import check_known
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.cliques import Clique
-from crfkit.structures.graph import Graph
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.cliques import Clique
+from crfkit.structures.graphs.graph import Graph
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class GridCRF(ReadyMade):
         where labels come in large areas; compare both on a dev set.
     optimizer, features, stop, seed, threads
         As in `GraphCRF`.
-    method : a method of `crfkit.methods`, or its name, optional
+    method : a method of `crfkit.inference.methods`, or its name, optional
         Who sums, in training and in `predict_marginals`. Default: exact for small images, else belief
         propagation. The best labeling is found by cuts, TRW-S and others.
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -23,7 +24,6 @@ from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
-from crfkit.shown import counted
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure

@@ -24,7 +24,7 @@ from crfkit.estimators.symbols import Symbols
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.structures import Chain
-from crfkit.training.generative import Observed, Smoothing, baum_welch
+from crfkit.training.learners.generative import Observed, Smoothing, baum_welch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -79,7 +79,7 @@ class HMM(ChainQueries, PartParams):
 
     Notes
     -----
-    Empty sequences count for nothing. See `crfkit.training.generative` for the formulas.
+    Empty sequences count for nothing. See `crfkit.training.learners.generative` for the formulas.
 
     Examples
     --------

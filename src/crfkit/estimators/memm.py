@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from crfkit.estimators.chain import ChainCRF
-from crfkit.inference.globals.kinds import GlobalConstraint
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.objectives.local import Local
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.local import LocalChain
+from crfkit.structures.chains.local import LocalChain
 from crfkit.training.fit import Init
 from crfkit.training.stop import Stop
 

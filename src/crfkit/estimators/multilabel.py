@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from crfkit import scopes
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, in_order
 from crfkit.estimators.ready import ReadyMade
+from crfkit.graphs import scopes
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.clique_features import as_features
-from crfkit.structures.cliques import Clique
-from crfkit.structures.graph import Graph
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.clique_features import as_features
+from crfkit.structures.graphs.cliques import Clique
+from crfkit.structures.graphs.graph import Graph
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         none, which is a logistic regression for each label; or pairs of columns of y.
     objective, optimizer, features, stop, seed, threads
         As in `GraphCRF`.
-    method : a method of `crfkit.methods`, or its name, optional
+    method : a method of `crfkit.inference.methods`, or its name, optional
         Default: exact where that is cheap, as trees are, else belief propagation; ``how_`` says which.
 
     Attributes

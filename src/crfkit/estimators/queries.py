@@ -87,7 +87,7 @@ class ChainQueries:
         return self.model_.path(data, threads=self.threads)
 
     def predict_single(self, x: Any) -> list[str]:
-        """Return the best labels of one sequence; for many calls, `crfkit.Tagger` is faster."""
+        """Return the best labels of one sequence; for many calls, `crfkit.models.Tagger` is faster."""
         return self.predict([x])[0]
 
     @overload

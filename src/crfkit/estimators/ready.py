@@ -26,7 +26,7 @@ from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Metric
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.stop import Stop
 
 __all__ = ["ReadyMade", "cut", "label_ids", "score_of"]

@@ -19,7 +19,7 @@ from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries, PerSequence
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
-from crfkit.inference.globals.kinds import GlobalConstraint
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model

@@ -16,16 +16,16 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.queries import PerSequence
 from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
+from crfkit.graphs.text_lines import Line, graph_of, ground
+from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
-from crfkit.models.graph_lines import Line, graph_of, ground
-from crfkit.models.graph_pairs import capitalized, equal_pairs, field_values
 from crfkit.models.model import Metric
 from crfkit.models.reading import columns_of, read, recipe_of
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SkipChainCRF(ReadyMade):
         As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
     objective, optimizer, features, stop, seed, threads
         As in `GraphCRF`.
-    method : a method of `crfkit.methods`, or its name, optional
+    method : a method of `crfkit.inference.methods`, or its name, optional
         Default: exact for sequences that need few cells, else belief propagation; ``how_`` says which.
     metric : str or function
         Of `score`, as in `ChainCRF`. "auto": the F1 of entities where labels spell them, else the

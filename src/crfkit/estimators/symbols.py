@@ -21,8 +21,8 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
 from crfkit.models.model import Model, Names
-from crfkit.structures.chain import Chain
-from crfkit.training.generative import Tables
+from crfkit.structures.chains.chain import Chain
+from crfkit.training.learners.generative import Tables
 
 __all__ = ["Symbols"]
 

@@ -6,7 +6,7 @@ need.
 
 from typing import TYPE_CHECKING
 
-from crfkit.lazy import lazily
+from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.features.conjunctions import Conjunctions

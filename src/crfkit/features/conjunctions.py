@@ -2,7 +2,7 @@
 
 They are made from ids, after recipes, items or CRFsuite's text have become a batch, so that they work for all
 of these alike. A model keeps them in its extractor (`ExtractorSpec.conjunctions`) and makes them of new data
-(`Model.batch_of`). `crfkit.induce` finds those that are worth having.
+(`Model.batch_of`). `crfkit.training.induce` finds those that are worth having.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.cached import once
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Bools, pointers
 from crfkit.checks import in_order
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.native import threads_or_all
-from crfkit.once import once
-from crfkit.shown import quoted
 
 __all__ = ["Conjunctions", "conjoined"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
+from crfkit._safe.printable import quoted
 from crfkit.features.limits import check_lines, check_text
 from crfkit.features.recipe import Field, Kind, Recipe, Template
-from crfkit.shown import quoted
 
 __all__ = ["parse_crfpp", "template_lines"]
 

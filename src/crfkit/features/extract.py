@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, Ids, Ragged, handed_over
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
@@ -25,7 +26,6 @@ from crfkit.features.numbers import Numbers, moved, with_numbers
 from crfkit.features.recipe import Field, Kind, Recipe
 from crfkit.features.views import Value, make_view
 from crfkit.native import threads_or_all
-from crfkit.shown import quoted
 
 __all__ = ["Extractor"]
 

@@ -27,10 +27,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from crfkit._safe.printable import quoted
 from crfkit.features.limits import check_wapiti
 from crfkit.features.quoted import arguments_of, quote
 from crfkit.features.views import OF_LENGTH, SIMILARITIES, Argument, check_arguments
-from crfkit.shown import quoted
 
 __all__ = ["ANCHORS", "MOST_OFFSET", "Anchor", "Field", "parse_field"]
 

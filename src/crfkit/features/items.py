@@ -31,11 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit._safe.printable import counted
 from crfkit.arrays import handed_over, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
-from crfkit.shown import counted
 
 __all__ = ["ItemExtractor", "walk_of"]
 

@@ -7,14 +7,14 @@
 ``MOST_FIELDS``              of a template
 ``LONGEST_WAPITI``           bytes of a regular expression of Wapiti (``%t``, ``%m``)
 ``MOST_EXPRESSIONS``         of Python's regular expressions that differ, in a recipe; together they take at
-                             most `crfkit.expressions.MOST_RATE` steps for each character of a token
+                             most `crfkit._safe.expressions.MOST_RATE` steps for each character of a token
 ``MOST_NGRAMS``              characters that ``ngrams`` makes of one token, all together
 ===========================  ============================================================================
 
 Further bounds: offsets (`crfkit.features.fields.MOST_OFFSET`), regular expressions of Python
-(`crfkit.expressions`); in native code, an attribute that is kept has 2^20 bytes at most, those of a position
-have 2^24 together, and a template makes 100,000 of them there, the product of the values of its fields. What
-is left is a product: a position costs all templates.
+(`crfkit._safe.expressions`); in native code, an attribute that is kept has 2^20 bytes at most, those of a
+position have 2^24 together, and a template makes 100,000 of them there, the product of the values of its
+fields. What is left is a product: a position costs all templates.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence, Sized
 
+from crfkit._safe.expressions import MOST_RATE, expression_of
+from crfkit._safe.printable import quoted
 from crfkit.data.opening import open_file
-from crfkit.expressions import MOST_RATE, expression_of
-from crfkit.shown import quoted
 
 __all__ = [
     "LONGEST_LINE",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crfkit.shown import quoted
+from crfkit._safe.printable import quoted
 
 __all__ = ["arguments_of", "pieces", "quote"]
 

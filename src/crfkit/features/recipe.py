@@ -32,11 +32,11 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, TypeAlias
 
+from crfkit._safe.printable import quoted
 from crfkit.features.fields import Field, parse_field
 from crfkit.features.limits import Expressions, check_fields, check_templates, check_text
 from crfkit.features.quoted import pieces
 from crfkit.features.views import NUMBERS, RESOURCES, SIMILARITIES
-from crfkit.shown import quoted
 
 __all__ = ["Field", "Recipe", "Template", "expressions_in"]
 

@@ -17,13 +17,13 @@ from math import isfinite
 from numbers import Real
 from typing import Any, TypeAlias
 
+from crfkit._safe.printable import counted
 from crfkit.arrays import Ragged, union
 from crfkit.checks import check_number, in_order
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor, walk_of
 from crfkit.features.recipe import Recipe
-from crfkit.shown import counted
 
 __all__ = [
     "SegmentFunction",

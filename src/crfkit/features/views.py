@@ -23,7 +23,7 @@ time.
 ==========================  =====================================================================
 
 Expressions of ``regex`` and ``is`` that could take more steps than in proportion to a token are refused
-(`crfkit.expressions`).
+(`crfkit._safe.expressions`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any, TypeAlias
 
-from crfkit.expressions import expression_of
+from crfkit._safe.expressions import expression_of
+from crfkit._safe.printable import cut, quoted
 from crfkit.features.limits import MOST_NGRAMS
-from crfkit.shown import cut, quoted
 
 __all__ = ["NUMBERS", "RESOURCES", "SIMILARITIES", "VIEWS", "Argument", "Value", "make_view"]
 

@@ -21,8 +21,8 @@ one native sweep under different semirings:
 =================  ==========================================================================
 
 Queries about graphs (`crfkit.Graph`) have the same names and lie in `crfkit.inference.graphs`: they take
-``method=`` (`crfkit.methods`), and ``.how`` of an answer says by which method it was found and whether it is
-exact. They are answered for all graphs of a batch at once, in arrays by kind of variable.
+``method=`` (`crfkit.inference.methods`), and ``.how`` of an answer says by which method it was found and
+whether it is exact. They are answered for all graphs of a batch at once, in arrays by kind of variable.
 
 A sequence without any allowed labeling has log partition -inf and count 0; queries that need a labeling
 raise a `NoLabelingError` that names the sequence, and so does every query of a structure with constraints.
@@ -31,12 +31,12 @@ An empty sequence has exactly one labeling, of score 0.
 
 from typing import TYPE_CHECKING
 
-from crfkit.inference.globals.decoding import Constrained, InfeasibleError, constrained
+from crfkit._safe.lazy import lazily
+from crfkit.inference.constrained.decoding import Constrained, InfeasibleError, constrained
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
 from crfkit.inference.results import NoLabelingError
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
 from crfkit.inference.training import best, expected
-from crfkit.lazy import lazily
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labeling, Marginals
 

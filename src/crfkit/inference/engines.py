@@ -10,7 +10,7 @@ from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["for_any_structure", "only_of_graphs"]
 

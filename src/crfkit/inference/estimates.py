@@ -13,9 +13,9 @@ import numpy as np
 
 from crfkit.inference.methods.elimination import Elimination
 from crfkit.inference.methods.registry import METHODS
-from crfkit.structures.evidence import without_observed
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.evidence import without_observed
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Cost", "Estimate", "estimate"]
 
@@ -61,7 +61,8 @@ class Estimate(Mapping[str, Cost]):
 
     Examples
     --------
-    >>> from crfkit import Graph, scopes
+    >>> from crfkit import Graph
+    >>> from crfkit.graphs import scopes
     >>> graph = Graph({"pixel": 2}, near=["pixel", "pixel"])
     >>> near = scopes.grid((30, 30))[0]
     >>> print(graph.batch(sizes={"pixel": 900}, scopes={"near": near}).estimate())  # doctest: +ELLIPSIS

@@ -17,9 +17,9 @@ from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
 from crfkit.inference.results import NoLabelingError
 from crfkit.native import check_memory, threads_or_all
-from crfkit.structures.evidence import Reduced, without_observed
-from crfkit.structures.graph_gold import GraphGold
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.evidence import Reduced, without_observed
+from crfkit.structures.graphs.gold import GraphGold
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = [
     "GraphLabeling",

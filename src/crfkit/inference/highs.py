@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.printable import shown
 from crfkit.arrays import Floats
 from crfkit.inference import highs_child
-from crfkit.shown import shown
 
 __all__ = ["WHOLE", "Program", "Solved"]
 

@@ -37,12 +37,12 @@ def decode(
     ----------
     potentials
         Scores of one sequence or graph, or of a batch.
-    method : {"viterbi", "posterior"}; of graphs also `crfkit.methods.Method` or str
+    method : {"viterbi", "posterior"}; of graphs also `crfkit.inference.methods.Method` or str
         "viterbi": the labeling of the highest score; ties go to the lowest label, from the end of
         the sequence backwards (semi-Markov: first to the shorter segment). "posterior": the label of
         the highest marginal at every position on its own, which expects the fewest wrong labels; such
         a labeling may be forbidden as a whole, and its score is then -inf. Of graphs: who looks for the best
-        labeling, such as ``TRWS()`` or ``"icm"`` (`crfkit.methods`); "viterbi" or None: `Auto`.
+        labeling, such as ``TRWS()`` or ``"icm"`` (`crfkit.inference.methods`); "viterbi" or None: `Auto`.
     threads : int, optional
         Default: all cores.
 
@@ -91,7 +91,7 @@ def kbest(
         Scores of one sequence or graph, or of a batch.
     k : int
         How many.
-    method : `crfkit.methods.Method` or str, optional
+    method : `crfkit.inference.methods.Method` or str, optional
         Of graphs: who answers, ``Elimination()``, which is the default, or ``Enumeration()``.
     threads : int, optional
         Default: all cores.
@@ -146,7 +146,7 @@ def sample(
         0 to 2**64 - 1.
     space : {"auto", "log"}
         Of sequences and trees, as in `log_partition`.
-    method : `crfkit.methods.Method` or str, optional
+    method : `crfkit.inference.methods.Method` or str, optional
         Of graphs: who draws, ``Elimination()`` (the default: independent and exact), ``Enumeration()`` or
         ``Gibbs()``.
     threads : int, optional

@@ -15,7 +15,7 @@ import numpy as np
 from crfkit.arrays import Bools, Floats, Pointers
 from crfkit.inference.results import demand_labeling
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.chains.potentials import ChainPotentials
 
 __all__ = ["Steps", "segment_probability"]
 

@@ -37,9 +37,10 @@ def log_partition(
     space : {"auto", "log"}
         Of sequences and trees: "auto" sums scaled probabilities where that is exact and logarithms elsewhere,
         sequence by sequence; "log" forces logarithms.
-    method : `crfkit.methods.Method` or str, optional
-        Of graphs: who answers, such as ``Elimination()`` or ``"belief-propagation"``; `crfkit.methods` lists
-        them with their options. Default: `crfkit.methods.Auto`, which is exact where tables stay small.
+    method : `crfkit.inference.methods.Method` or str, optional
+        Of graphs: who answers, such as ``Elimination()`` or ``"belief-propagation"``;
+        `crfkit.inference.methods` lists them with their options. Default: `crfkit.inference.methods.Auto`,
+        which is exact where tables stay small.
     threads : int, optional
         Default: all cores. Results are the same bits for any number.
 
@@ -118,7 +119,7 @@ def marginals(
         of many labels and few transitions by far.
     cliques : bool
         Of graphs: give the marginals of factors too, a number for each cell of each.
-    method : `crfkit.methods.Method` or str, optional
+    method : `crfkit.inference.methods.Method` or str, optional
         Of graphs: who answers, as in `log_partition`; `edges_by_position`, `space`, `weight` and `counts` are
         of sequences and trees.
 

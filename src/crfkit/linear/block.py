@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import Ids, Pointers, sealed
-from crfkit.restored import Restored
 
 __all__ = ["Block", "check_rows"]
 

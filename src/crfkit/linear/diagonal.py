@@ -18,7 +18,7 @@ from crfkit.arrays import Floats
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
 from crfkit.linear.squares import squared
-from crfkit.structures.chain import is_chain
+from crfkit.structures.chains.chain import is_chain
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crfkit import inference
+from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.linear.fast.sequences import chains_lack
 from crfkit.linear.objective import Family
 from crfkit.linear.score import is_scored, scatter, score
-from crfkit.once import once
-from crfkit.optimize.margin.marginal_dual import FactoredChains, FactoredSequences
+from crfkit.optimize.classic.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import wrong_labels
 
@@ -54,7 +54,7 @@ class _Term(NamedTuple):
 
 
 class LossPart:
-    """One sequence of a loss; see `crfkit.optimize.margin.marginal_dual.Part`."""
+    """One sequence of a loss; see `crfkit.optimize.classic.marginal_dual.Part`."""
 
     def __init__(self, loss: LinearLoss, tables: dict[str, Pointers]) -> None:
         assert isinstance(loss.gold, Path)

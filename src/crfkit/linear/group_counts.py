@@ -31,7 +31,7 @@ def counts_lack(loss: LinearLoss) -> str:
 
 
 class GroupCounts:
-    """The counts of a likelihood; a `crfkit.optimize.scaling.Counted`.
+    """The counts of a likelihood; a `crfkit.optimize.classic.scaling.Counted`.
 
     Parameters
     ----------

@@ -32,15 +32,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.cached import once
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.block import Block
 from crfkit.linear.plan import Estimate, LayoutOptions, Plan
 from crfkit.native import check_memory
-from crfkit.once import once
-from crfkit.restored import Restored
-from crfkit.structures.chain import Chain, chain_slots
-from crfkit.structures.local import LocalChain
+from crfkit.structures.chains.chain import Chain, chain_slots
+from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.structure import Slot, Structure
 
 if TYPE_CHECKING:

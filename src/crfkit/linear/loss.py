@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit._safe.cached import once
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
@@ -41,12 +42,11 @@ from crfkit.linear.objective import Objective
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.linear.signed import SignedCounts, signed_lack
 from crfkit.linear.views import View, ViewedLoss, itself
-from crfkit.once import once
-from crfkit.optimize.margin.marginal_dual import FactoredChains, FactoredSequences
+from crfkit.optimize.classic.marginal_dual import FactoredChains, FactoredSequences
+from crfkit.optimize.classic.parallel import Signed
+from crfkit.optimize.classic.scaling import Counted
 from crfkit.optimize.margin.view import MarginChains, MarginSequences
-from crfkit.optimize.parallel import Signed
 from crfkit.optimize.problem import Curvature, Latent, NotCoveredError
-from crfkit.optimize.scaling import Counted
 from crfkit.optimize.sequential.sequences import (
     DualSequences,
     PerceptronSequences,

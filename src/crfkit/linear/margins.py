@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import inference
+from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Pointers
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.differences import SparseFeatures
 from crfkit.linear.objective import Family
 from crfkit.linear.score import cells_by_position
-from crfkit.once import once
 from crfkit.optimize.margin.view import Violations
 from crfkit.structures.gold import Path
 

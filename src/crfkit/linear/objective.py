@@ -20,8 +20,8 @@ from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.optimize.problem import Penalty
 from crfkit.structures.gold import Gold, GoldKind
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_gold import GraphGold
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.gold import GraphGold
 from crfkit.structures.structure import Scores, Structure, Trainable
 
 if TYPE_CHECKING:

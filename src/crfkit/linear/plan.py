@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
+from crfkit._safe.cached import once
 from crfkit.arrays import Ids, Pointers, handed_over
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.block import Block
 from crfkit.linear.pairs import pairs_of
 from crfkit.native import threads_or_all
-from crfkit.once import once
 from crfkit.structures.structure import Slot, Structure
 
 if TYPE_CHECKING:

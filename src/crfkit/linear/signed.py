@@ -31,7 +31,7 @@ def signed_lack(loss: LinearLoss) -> str:
 
 
 class SignedCounts:
-    """W+ and -W- of a loss; a `crfkit.optimize.parallel.Signed`.
+    """W+ and -W- of a loss; a `crfkit.optimize.classic.parallel.Signed`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class SignedCounts:
     --------
     >>> from crfkit.data.batch import Batch
     >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.objectives import Exponential
+    >>> from crfkit.objectives.classic import Exponential
     >>> from crfkit.structures import Chain
     >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
     >>> view = SignedCounts(

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.cached import once
+from crfkit._safe.printable import counted
 from crfkit.arrays import pointers
-from crfkit.once import once
-from crfkit.shown import counted
 
 __all__ = ["Encoded", "Ints", "LabelSequences", "encode", "group"]
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from crfkit._safe.printable import shown
 from crfkit.data.segmentation import are_tags, follow_scheme
 from crfkit.errors import DataWarning, warn_about
 from crfkit.metrics.registry import Metric, named
-from crfkit.shown import shown
 from crfkit.structures.constraints import Scheme
 
 __all__ = ["AUTO", "check_known", "metric_for", "named_for", "some"]

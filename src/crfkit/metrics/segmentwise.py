@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.printable import shown
 from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
 from crfkit.metrics.schemes import LabelScheme, rules
 from crfkit.metrics.spans import find, same
-from crfkit.shown import shown
 
 __all__ = ["SegmentScores", "segment_counts", "segment_scores"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.printable import shown
 from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
-from crfkit.shown import shown
 
 __all__ = [
     "Confusion",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from crfkit.lazy import lazily
+from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.models import explain, files

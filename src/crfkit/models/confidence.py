@@ -12,7 +12,7 @@ from crfkit.inference.results import counted_from
 from crfkit.inference.spans import Steps, segment_probability
 from crfkit.models.encoding import Recoding
 from crfkit.models.scores import flat_path
-from crfkit.structures.chain import Chain
+from crfkit.structures.chains.chain import Chain
 from crfkit.structures.gold import Path, Sets
 
 if TYPE_CHECKING:

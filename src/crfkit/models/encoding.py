@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.models.tags import LETTERS, Spelling, as_segments, type_of
-from crfkit.once import once
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.models.model import Model
-from crfkit.structures.chain import Chain
-from crfkit.structures.local import LocalChain
+from crfkit.structures.chains.chain import Chain
+from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["Contribution", "Decision", "Kind", "entry", "explain", "state_weights", "transition_weights"]
 

@@ -23,11 +23,11 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.models.explain import entry
 from crfkit.models.graph_model import Given, GraphModel
-from crfkit.structures.cliques import Clique
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.cliques import Clique
 
 if TYPE_CHECKING:
-    from crfkit.structures.graph_potentials import GraphPotentials
+    from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["FactorVariable", "GraphContribution", "GraphDecision", "explain_variable"]
 
@@ -109,7 +109,8 @@ def explain_variable(
 
     Examples
     --------
-    >>> from crfkit import Graph, GraphCRF, scopes
+    >>> from crfkit import Graph, GraphCRF
+    >>> from crfkit.graphs import scopes
     >>> graph = Graph({"token": ["D", "N"]}, step=["token", "token"])
     >>> data = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
     >>> model = GraphCRF(graph).fit(data).model_

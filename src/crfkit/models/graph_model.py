@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from crfkit import inference
+from crfkit._safe.pickling import Restored
+from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabeling, GraphMarginals
@@ -19,16 +21,14 @@ from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
-from crfkit.restored import Restored
-from crfkit.shown import counted
-from crfkit.structures.clique_features import CliqueFeatures
-from crfkit.structures.graph import Graph
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.clique_features import CliqueFeatures
+from crfkit.structures.graphs.graph import Graph
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 if TYPE_CHECKING:
+    from crfkit.graphs.text_form import GraphForm
     from crfkit.models.explain_graphs import GraphDecision
-    from crfkit.models.graph_form import GraphForm
     from crfkit.training.events import Summary
 
 __all__ = ["Given", "GraphModel", "accuracy", "log_likelihood"]
@@ -45,7 +45,8 @@ class GraphModel(Restored):
     --------
     >>> import os, tempfile
     >>> import crfkit
-    >>> from crfkit import Graph, GraphCRF, scopes
+    >>> from crfkit import Graph, GraphCRF
+    >>> from crfkit.graphs import scopes
     >>> graph = Graph({"token": ["D", "N"]}, step=["token", "token"])
     >>> data = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
     >>> model = GraphCRF(graph).fit(data).model_
@@ -184,7 +185,7 @@ class GraphModel(Restored):
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": those that
             the batch has.
-        method : a method of `crfkit.methods`, or its name, optional
+        method : a method of `crfkit.inference.methods`, or its name, optional
         threads : int, optional
         """
         found: GraphLabeling = inference.decode(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import Floats
-from crfkit.restored import Restored
 
 __all__ = ["Isotonic"]
 

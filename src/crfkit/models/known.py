@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
@@ -22,7 +23,6 @@ from crfkit.data.formats.columns import Columns
 from crfkit.errors import UnknownAttributesWarning, warn_about
 from crfkit.features import Extractor, Recipe
 from crfkit.models.names import Names
-from crfkit.shown import quoted
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model

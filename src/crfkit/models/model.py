@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native
+from crfkit._safe.printable import counted
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.features.conjunctions import Conjunctions
 from crfkit.features.recipe import Recipe
-from crfkit.inference.globals.kinds import GlobalConstraint, check_globals
+from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
@@ -30,7 +31,6 @@ from crfkit.models.predictions import Predictions, gold_labels
 from crfkit.models.probabilities import Probabilities
 from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
-from crfkit.shown import counted
 from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
@@ -334,7 +334,7 @@ class Model(Predictions, Probabilities):
     def decoder(self) -> _native.Decoder | None:
         """What tags one sequence at a time; None where `crfkit.models.decoder.covers` says what it lacks.
 
-        `crfkit.Tagger` is the way to use it.
+        `crfkit.models.Tagger` is the way to use it.
         """
         from crfkit.models.decoder import decoder_of
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.linear.layout import Layout
-from crfkit.restored import Restored
 
 __all__ = ["Names"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.shown import cut, shown
+from crfkit._safe.printable import cut, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

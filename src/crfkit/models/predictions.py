@@ -12,9 +12,9 @@ from crfkit.arrays import Bools, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.segmentation import OUTSIDE, Segments, follow_scheme, runs_of, segments_of
-from crfkit.inference.globals.decoding import Answers, Rules, constrained_paths
-from crfkit.inference.globals.kinds import GlobalConstraint
-from crfkit.inference.globals.resolve import rules_of
+from crfkit.inference.constrained.decoding import Answers, Rules, constrained_paths
+from crfkit.inference.constrained.kinds import GlobalConstraint
+from crfkit.inference.constrained.resolve import rules_of
 from crfkit.models.scores import Decoding, flat_path
 from crfkit.models.scoring import Metric, Scoring, asked
 from crfkit.models.tags import Spelling, as_segments

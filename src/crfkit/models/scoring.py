@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from crfkit import _native
+from crfkit._safe.cached import Memo
 from crfkit.arrays import Bools, Floats
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -17,7 +18,6 @@ from crfkit.models.encoding import Recoding
 from crfkit.models.names import Names
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.tags import Spelling
-from crfkit.once import Memo
 from crfkit.structures.gold import Sets
 from crfkit.structures.structure import Structure
 

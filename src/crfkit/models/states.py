@@ -19,12 +19,12 @@ from typing import Final
 
 import numpy as np
 
+from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.models.tags import Spelling
-from crfkit.once import once
 from crfkit.structures.constraints import START, STOP, Forbid
 from crfkit.structures.gold import Path, allowed_labels
 

@@ -19,14 +19,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.cached import once
+from crfkit._safe.printable import counted
 from crfkit.arrays import Bools, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.labeling import labeled
 from crfkit.data.segmentation import OUTSIDE, are_segments, are_tags, tagged
-from crfkit.once import once
-from crfkit.shown import counted
 from crfkit.structures.gold import Path
 
 __all__ = [

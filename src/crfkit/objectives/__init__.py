@@ -4,13 +4,13 @@ A new objective is a file with a subclass of `crfkit.linear.objective.Objective`
 """
 
 from crfkit.linear.objective import Objective
+from crfkit.objectives.classic.exponential import Exponential
+from crfkit.objectives.classic.marginal import MarginalLikelihood
 from crfkit.objectives.divergence import ContrastiveDivergence
 from crfkit.objectives.entropy import EntropyRegularized
-from crfkit.objectives.exponential import Exponential
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.local import Local
 from crfkit.objectives.margin import MaxMargin
-from crfkit.objectives.marginal import MarginalLikelihood
 from crfkit.objectives.perceptron import Perceptron
 from crfkit.objectives.piecewise import Piecewise, PiecewisePseudoLikelihood
 from crfkit.objectives.posterior import PosteriorRegularized

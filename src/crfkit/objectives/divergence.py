@@ -21,7 +21,7 @@ import numpy as np
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.objectives.drawn import Drawn, completed, key_of, swept
-from crfkit.structures.graph_gold import GraphGold
+from crfkit.structures.graphs.gold import GraphGold
 
 __all__ = ["ContrastiveDivergence"]
 
@@ -46,7 +46,8 @@ class ContrastiveDivergence(Drawn):
     Examples
     --------
     >>> import numpy as np
-    >>> from crfkit import Graph, GraphCRF, scopes
+    >>> from crfkit import Graph, GraphCRF
+    >>> from crfkit.graphs import scopes
     >>> from crfkit.objectives import ContrastiveDivergence
     >>> graph = Graph({"token": 2}, word=["token"], step=["token", "token"])
     >>> data = graph.batch(

@@ -14,10 +14,10 @@ from crfkit.inference.methods.blocks import FOUND, blocks_of, first_labelings
 from crfkit.linear.objective import Asks
 from crfkit.native import kernels, threads_or_all
 from crfkit.objectives.penalized import Penalized
-from crfkit.structures.evidence import without_observed
 from crfkit.structures.gold import GoldKind
-from crfkit.structures.graph_gold import GraphGold
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.evidence import without_observed
+from crfkit.structures.graphs.gold import GraphGold
+from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.structures.structure import Trainable
 
 __all__ = ["Drawn", "completed", "key_of", "swept"]

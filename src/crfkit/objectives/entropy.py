@@ -30,7 +30,7 @@ from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.marked import marked, merged
 from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import why_no_limits
-from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
 from crfkit.structures.structure import Trainable
 

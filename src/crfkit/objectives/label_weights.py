@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import Floats, sum_by_sequence
 from crfkit.data.batch import Batch
 from crfkit.structures.gold import allowed_labels, kind_of_gold
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_gold import GraphGold
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.gold import GraphGold
 
 __all__ = ["balanced", "by_label", "label_counts", "label_weighted", "weights_of_variables"]
 

@@ -19,9 +19,9 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import softmax_loss
-from crfkit.structures.chain import is_chain
+from crfkit.structures.chains.chain import is_chain
+from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.gold import Gold, Path
-from crfkit.structures.local import LocalChain
 from crfkit.structures.structure import Scores, Structure, Trainable
 
 __all__ = ["Local"]

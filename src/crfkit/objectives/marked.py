@@ -14,8 +14,8 @@ from math import prod
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.structures.chain import Chain
-from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.chains.chain import Chain
+from crfkit.structures.chains.potentials import ChainPotentials
 
 __all__ = ["marked", "merged"]
 

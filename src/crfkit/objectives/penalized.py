@@ -24,8 +24,8 @@ from crfkit.objectives.label_weights import (
     weights_of_variables,
 )
 from crfkit.optimize.problem import Penalty
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_gold import GraphGold
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.gold import GraphGold
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:

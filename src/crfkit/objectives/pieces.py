@@ -11,8 +11,8 @@ import numpy as np
 from crfkit.arrays import Floats, Ids, dot
 from crfkit.linear.objective import Asks
 from crfkit.objectives.penalized import Penalized
-from crfkit.structures.chain import is_chain
-from crfkit.structures.graph import Graph
+from crfkit.structures.chains.chain import is_chain
+from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.pieces import Terms
 from crfkit.structures.structure import Trainable
 

@@ -28,8 +28,8 @@ from crfkit.objectives.entropy import add_rows, sequences_open
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import why_no_chain
-from crfkit.structures.chain import is_chain
-from crfkit.structures.chain_potentials import ChainPotentials
+from crfkit.structures.chains.chain import is_chain
+from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
 from crfkit.structures.structure import Trainable
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crfkit.objectives.pieces import SumOfPieces, why_no_limits
-from crfkit.structures.chain import is_chain
+from crfkit.structures.chains.chain import is_chain
 from crfkit.structures.pieces import Terms
 from crfkit.structures.structure import Trainable
 

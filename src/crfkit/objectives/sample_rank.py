@@ -20,8 +20,8 @@ import numpy as np
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.objectives.drawn import Drawn, completed, key_of, swept
-from crfkit.structures.graph_gold import GraphGold
-from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+from crfkit.structures.graphs.gold import GraphGold
+from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
 __all__ = ["SampleRank"]
 
@@ -42,7 +42,8 @@ class SampleRank(Drawn):
     Examples
     --------
     >>> import numpy as np
-    >>> from crfkit import Graph, GraphCRF, scopes
+    >>> from crfkit import Graph, GraphCRF
+    >>> from crfkit.graphs import scopes
     >>> from crfkit.objectives import SampleRank
     >>> graph = Graph({"token": 2}, word=["token"], step=["token", "token"])
     >>> data = graph.batch(

@@ -17,17 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import inference, scopes
+from crfkit import inference
 from crfkit.arrays import Floats, Ids
 from crfkit.estimators import GraphCRF
-from crfkit.methods import TRWS, BeliefPropagation, Expansion, Method, MinCut
+from crfkit.graphs import scopes
+from crfkit.inference.methods import TRWS, BeliefPropagation, Expansion, Method, MinCut
 from crfkit.objectives import Likelihood, MaxMargin, PseudoLikelihood
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 from crfkit.structures import Clique, Graph, GraphBatch
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.training.stop import Stop
 
 __all__ = ["Networks", "make"]

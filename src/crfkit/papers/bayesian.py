@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit.arrays import Floats
-from crfkit.estimators.bayesian import BayesianCRF
+from crfkit.estimators.classic.bayesian import BayesianCRF
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
-from crfkit.structures.graph import Graph
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.graph import Graph
 
 __all__ = ["Bayesian", "make"]
 

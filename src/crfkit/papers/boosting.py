@@ -21,8 +21,8 @@ from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
-from crfkit.training.boosting import Boosting
-from crfkit.training.boosting_round import windowed
+from crfkit.training.learners.boosting import Boosting
+from crfkit.training.learners.boosting_round import windowed
 
 __all__ = ["TreeBoosting", "make"]
 

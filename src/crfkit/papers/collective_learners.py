@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import scopes
 from crfkit.estimators import GraphCRF
+from crfkit.graphs import scopes
+from crfkit.inference.methods import BeliefPropagation
 from crfkit.linear.objective import Objective
-from crfkit.methods import BeliefPropagation
 from crfkit.objectives import Likelihood, PseudoLikelihood
 from crfkit.optimize import LBFGS
 from crfkit.papers.linked import Linked, Mask

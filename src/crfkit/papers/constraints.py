@@ -24,10 +24,10 @@ from crfkit.data.formats.columns import Columns
 from crfkit.data.segmentation import Segments
 from crfkit.estimators import ChainCRF
 from crfkit.features import Extractor, Recipe
-from crfkit.inference.globals.decoding import WAYS, Answers
-from crfkit.inference.globals.kinds import AtLeast, AtMost, Before, GlobalConstraint, Implies
-from crfkit.inference.globals.program import solve
-from crfkit.inference.globals.trellis import trellis_of
+from crfkit.inference.constrained.decoding import WAYS, Answers
+from crfkit.inference.constrained.kinds import AtLeast, AtMost, Before, GlobalConstraint, Implies
+from crfkit.inference.constrained.program import solve
+from crfkit.inference.constrained.trellis import trellis_of
 from crfkit.models.model import Model, gold_labels
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table

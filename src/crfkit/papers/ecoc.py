@@ -18,7 +18,8 @@ import numpy as np
 from crfkit import data as corpora
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.estimators import ChainCRF, CodeCRF
+from crfkit.estimators import ChainCRF
+from crfkit.estimators.classic import CodeCRF
 from crfkit.features import Extractor, Recipe
 from crfkit.objectives import Likelihood
 from crfkit.papers.experiment import Given, Quantity

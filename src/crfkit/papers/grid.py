@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.inference.methods import BeliefPropagation
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
-from crfkit.methods import BeliefPropagation
 from crfkit.metrics.counts import ratio
 from crfkit.metrics.significance import bootstrap_counts
 from crfkit.models.graph_model import GraphModel
@@ -32,7 +32,7 @@ from crfkit.papers.images import Images, camvid, generated_images, horses
 from crfkit.papers.page import Claim, Page, Pictures, Table
 from crfkit.papers.report import number
 from crfkit.papers.results import Result
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graph_fit import GraphFit
 from crfkit.training.stop import Stop
 

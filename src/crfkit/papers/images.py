@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crfkit import scopes
+from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Ids, Pointers, pointers
-from crfkit.once import once
+from crfkit.graphs import scopes
 from crfkit.papers.experiment import Given
 from crfkit.structures import Graph
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 __all__ = ["Images", "camvid", "generated_images", "horses"]
 

@@ -23,9 +23,9 @@ from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
-from crfkit.structures.chain import Chain
-from crfkit.training.induction.course import Course
-from crfkit.training.induction.options import Induction
+from crfkit.structures.chains.chain import Chain
+from crfkit.training.learners.induction.course import Course
+from crfkit.training.learners.induction.options import Induction
 from crfkit.training.train import train
 
 __all__ = ["InductionExperiment", "make"]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crfkit import scopes
+from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Ids, Pointers, pointers, ranges
-from crfkit.once import once
+from crfkit.graphs import scopes
 from crfkit.papers.experiment import Given
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from crfkit.estimators import HMM, MEMM, ChainCRF
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import token_scores
 from crfkit.objectives import Likelihood, Local
-from crfkit.optimize import IterativeScaling
+from crfkit.optimize.classic import IterativeScaling
 from crfkit.papers.curves import curve_of, until
 from crfkit.papers.experiment import Given, Quantity, Reading
 from crfkit.papers.mixed_order_claims import MODELS, Key, claims, pairs_of

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import scopes
 from crfkit.arrays import Floats, Ids
 from crfkit.estimators import GraphCRF
+from crfkit.graphs import scopes
 from crfkit.metrics.counts import ratio
 from crfkit.metrics.significance import bootstrap_counts
 from crfkit.objectives import Likelihood, MaxMargin
@@ -27,7 +27,7 @@ from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 from crfkit.structures import Graph
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 __all__ = ["MultiLabel", "batch_of", "make"]
 

@@ -14,11 +14,11 @@ from time import perf_counter
 from typing import Any
 
 from crfkit import data as corpora
+from crfkit._safe.cached import once
 from crfkit.constraints import Scheme
 from crfkit.linear.features import Features
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
-from crfkit.once import once
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.np_chunking_learners import generated
 from crfkit.papers.page import Claim, Page, Table

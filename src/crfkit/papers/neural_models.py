@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from crfkit._safe.cached import once
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.metrics import segment_scores
-from crfkit.once import once
 
 __all__ = ["Sentences", "Tagger", "linear_objective", "trained"]
 

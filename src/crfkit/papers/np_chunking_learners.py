@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from crfkit._safe.cached import once
 from crfkit.data import read
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
@@ -21,7 +22,6 @@ from crfkit.features import Extractor, Recipe
 from crfkit.metrics import segment_scores
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood, Local
-from crfkit.once import once
 from crfkit.optimize import AveragedPerceptron
 from crfkit.papers.curves import until
 from crfkit.structures import Chain

@@ -18,7 +18,7 @@ from crfkit.features import Extractor, Recipe
 from crfkit.linear.features import Features
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood, Local
-from crfkit.training.generative import Smoothing
+from crfkit.training.learners.generative import Smoothing
 from crfkit.training.train import train
 
 __all__ = ["PENALTIES", "SMOOTHINGS", "Half", "Sentence", "data_of", "generated", "model_of", "tagged"]

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit import scopes
 from crfkit.estimators import GraphCRF
+from crfkit.graphs import scopes
+from crfkit.graphs.rules import Rules
+from crfkit.inference.methods import BeliefPropagation
 from crfkit.linear.objective import Objective
-from crfkit.methods import BeliefPropagation
 from crfkit.metrics import mcnemar
 from crfkit.objectives import Likelihood, PseudoLikelihood
 from crfkit.optimize import LBFGS
@@ -26,7 +27,6 @@ from crfkit.papers.linked import Linked, generated, linked
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
-from crfkit.rules import Rules
 from crfkit.structures import Clique, Graph, GraphBatch
 
 __all__ = ["Program", "RulesExperiment", "make"]

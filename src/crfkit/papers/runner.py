@@ -12,7 +12,7 @@ from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.registry import Entry
 from crfkit.papers.report import write_report
 from crfkit.papers.results import Reading, Result, load, save
-from crfkit.training.progress import Lenient, started
+from crfkit.training.runs.progress import Lenient, started
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crfkit import scopes
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.estimators import ChainCRF
+from crfkit.graphs import scopes
+from crfkit.inference.methods import BeliefPropagation
 from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.layout import Layout
-from crfkit.methods import BeliefPropagation
 from crfkit.metrics.counts import ratio
 from crfkit.metrics.significance import bootstrap_counts
 from crfkit.models.graph_model import GraphModel
@@ -33,7 +33,7 @@ from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import number, with_interval
 from crfkit.papers.results import Result
 from crfkit.structures import Graph
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graph_fit import GraphFit
 from crfkit.training.stop import Stop
 

@@ -30,7 +30,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from crfkit.data.segmentation import OUTSIDE, are_tags
-from crfkit.structures.expansion import Expansion, Ints, Mask, expand, useful
+from crfkit.structures.chains.expansion import Expansion, Ints, Mask, expand, useful
 from crfkit.structures.matching import START, STOP, Boundary, Matcher, fitting_pairs, matching
 
 __all__ = [

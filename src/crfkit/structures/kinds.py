@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crfkit.shown import quoted
-from crfkit.structures.chain import Chain
-from crfkit.structures.local import LocalChain
-from crfkit.structures.semimarkov import SemiMarkov
+from crfkit._safe.printable import quoted
+from crfkit.structures.chains.chain import Chain
+from crfkit.structures.chains.local import LocalChain
+from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.structures.structure import Structure
 
 __all__ = ["STRUCTURES", "structure_from"]

@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from crfkit.expressions import expression_of
-from crfkit.structures.expansion import Mask
+from crfkit._safe.expressions import expression_of
+from crfkit.structures.chains.expansion import Mask
 
 
 class Boundary(Enum):

@@ -25,9 +25,9 @@ from crfkit.native import kernels, threads_or_all
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
-    from crfkit.structures.chain_potentials import ChainPotentials
-    from crfkit.structures.graph_gold import GraphGold
-    from crfkit.structures.graph_potentials import GraphPotentials
+    from crfkit.structures.chains.potentials import ChainPotentials
+    from crfkit.structures.graphs.gold import GraphGold
+    from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Pieces", "Terms", "pieces_of_chains", "pieces_of_graphs"]
 

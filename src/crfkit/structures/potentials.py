@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import Floats, Ids, Pointers, dot
-from crfkit.restored import Restored
 from crfkit.structures.gold import Path
 from crfkit.structures.results import Marginals
 

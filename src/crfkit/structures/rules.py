@@ -2,7 +2,7 @@
 
 Patterns are kept as they are when they have at most one repetition or choice. All others are kept as the
 labels that they match. Limits bound what resolving the constraints of a file may cost, with the steps of its
-patterns on the names of all labels (`crfkit.expressions`).
+patterns on the names of all labels (`crfkit._safe.expressions`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from crfkit.expressions import compiled, expression_of
-from crfkit.shown import cut, quoted
+from crfkit._safe.expressions import compiled, expression_of
+from crfkit._safe.printable import cut, quoted
 from crfkit.structures.constraints import (
     START,
     STOP,

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
+from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
-from crfkit.once import once
 from crfkit.structures.constraints import Constraint
 from crfkit.structures.gold import Gold
 from crfkit.structures.potentials import Potentials

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit import _native
+from crfkit._safe.cached import once
+from crfkit._safe.pickling import Restored
 from crfkit.arrays import (
     Bools,
     Floats,
@@ -28,8 +30,6 @@ from crfkit.arrays import (
     sealed,
     sum_by_sequence,
 )
-from crfkit.once import once
-from crfkit.restored import Restored
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid
 from crfkit.structures.potentials import KeptScores, one_or_all, score_of_gold
@@ -53,7 +53,8 @@ class Tree(Restored):
 
     Examples
     --------
-    >>> from crfkit import Tree, inference
+    >>> from crfkit.structures import Tree
+    >>> from crfkit import inference
     >>> tree = Tree(parent=[-1, 0, 0], width=[2, 2, 3])
     >>> scores = tree.potentials(
     ...     node=[[0.0, 1.0], [0.0, 0.0], [0.0, 0.0, 0.5]],

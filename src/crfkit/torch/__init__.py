@@ -16,7 +16,7 @@ Needs torch: ``pip install crfkit[torch]``.
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from crfkit.lazy import lazily
+from crfkit._safe.lazy import lazily
 
 if find_spec("torch") is None:
     raise ImportError("crfkit.torch needs PyTorch: pip install crfkit[torch]")

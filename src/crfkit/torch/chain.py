@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from crfkit.structures.chain import Chain, is_chain
+from crfkit.structures.chains.chain import Chain, is_chain
 from crfkit.structures.constraints import Constraint
 from crfkit.torch import functional
 from crfkit.torch.functional import Reduction

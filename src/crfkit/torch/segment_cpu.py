@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Pointers
 from crfkit.native import kernels
-from crfkit.once import once
 from crfkit.structures.gold import Path
-from crfkit.structures.semimarkov import SemiMarkov
-from crfkit.structures.semimarkov_gold import add_segment_counts
-from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials, coverage, sums_over_segments
+from crfkit.structures.segments.gold import add_segment_counts
+from crfkit.structures.segments.potentials import SemiMarkovPotentials, coverage, sums_over_segments
+from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.torch import segment_reference
 from crfkit.torch.cpu import check_count, checked_weight
 from crfkit.torch.curvature import sound

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from crfkit.features import ItemExtractor
 from crfkit.models.tags import Outside, segmented
 from crfkit.structures.constraints import Constraint
-from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.torch import segment_functional as functional
 from crfkit.torch.functional import Reduction
 from crfkit.torch.inputs import Rows, check_labels

@@ -1,7 +1,7 @@
 """Limits on segment lengths: queries over the states of their automaton, answers in labels.
 
-A state knows its label and how long the segment is (`crfkit.structures.expansion`). Each allowed labeling is
-one path of states, so that sums, best labelings and draws over states are those over labels.
+A state knows its label and how long the segment is (`crfkit.structures.chains.expansion`). Each allowed
+labeling is one path of states, so that sums, best labelings and draws over states are those over labels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from crfkit.structures.expansion import Expansion
+from crfkit.structures.chains.expansion import Expansion
 from crfkit.torch.inputs import Rows
 
 __all__ = ["States"]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from crfkit.checks import check_choice
-from crfkit.structures.chain import Chain
+from crfkit.structures.chains.chain import Chain
 from crfkit.torch.chain import ChainCRF
 from crfkit.torch.functional import Reduction
 

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crfkit._safe.cached import once
+from crfkit._safe.printable import counted
 from crfkit.arrays import Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset
@@ -19,8 +21,6 @@ from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Model
 from crfkit.models.names import Names
-from crfkit.once import once
-from crfkit.shown import counted
 from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.blocks.problem import BlockedProblem

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from crfkit.shown import counted
+from crfkit._safe.printable import counted
 
 if TYPE_CHECKING:  # opening a model must not load the optimizers
     from crfkit.arrays import Floats

@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
-from crfkit.fields import Fields
 from crfkit.linear.features import Chosen, Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
@@ -26,15 +26,15 @@ from crfkit.objectives import Local
 from crfkit.optimize.problem import NotCoveredError, Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
-from crfkit.training.causes import cause_of
 from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.course import Course, halted_by
 from crfkit.training.data import TrainingData
 from crfkit.training.events import Begin, Summary
-from crfkit.training.fingerprint import described, digest, fingerprint_of
+from crfkit.training.runs.causes import cause_of
+from crfkit.training.runs.course import Course, halted_by
+from crfkit.training.runs.fingerprint import described, digest, fingerprint_of
+from crfkit.training.runs.validation import Validation
 from crfkit.training.start import checked_start, warm_start
 from crfkit.training.stop import Stop
-from crfkit.training.validation import Validation
 
 __all__ = ["Fit", "Init"]
 

@@ -22,14 +22,14 @@ from crfkit.linear.objective import Family, Objective
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Piecewise
 from crfkit.optimize.problem import Optimizer, Stopped
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.training.certificate import Certificate
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.convergence import warn_of_convergence
-from crfkit.training.course import Course, halted_by
 from crfkit.training.events import Begin, Summary
-from crfkit.training.fingerprint import described, digest
-from crfkit.training.graph_validation import GraphValidation, check_learnable
+from crfkit.training.runs.certificate import Certificate
+from crfkit.training.runs.convergence import warn_of_convergence
+from crfkit.training.runs.course import Course, halted_by
+from crfkit.training.runs.fingerprint import described, digest
+from crfkit.training.runs.graph_validation import GraphValidation, check_learnable
 from crfkit.training.start import checked_start, warm_graph_start
 from crfkit.training.stop import Stop
 

@@ -17,7 +17,7 @@ from crfkit.linear.move import moved
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Model
 from crfkit.models.names import Names
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.structure import Structure
 
 __all__ = ["checked_start", "warm_graph_start", "warm_start"]

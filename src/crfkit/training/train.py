@@ -16,15 +16,15 @@ from crfkit.objectives import OBJECTIVES
 from crfkit.optimize.problem import NotCoveredError, Optimizer
 from crfkit.structures import STRUCTURES, Structure
 from crfkit.training.blocks.stream import BlockedData
-from crfkit.training.checkpoint import Checkpoints, held_checkpoints
 from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.events import Listener
 from crfkit.training.fit import Fit, Init
 from crfkit.training.foreign import refuse_unknown
-from crfkit.training.progress import display_for
+from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
+from crfkit.training.runs.progress import display_for
+from crfkit.training.runs.validation import check_metric
 from crfkit.training.stop import Stop
-from crfkit.training.validation import check_metric
 
 __all__ = ["structure_of", "train", "with_labels_of"]
 
@@ -109,7 +109,7 @@ def train(
     -----
     ConvergenceWarning
         Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
-        The rule is in `crfkit.training.convergence`.
+        The rule is in `crfkit.training.runs.convergence`.
     RuntimeWarning
         More memory is expected to be needed than there is; see `forecast`.
 

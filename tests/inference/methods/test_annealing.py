@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import inference
 from crfkit.inference import NoLabelingError
-from crfkit.methods import Annealing, Enumeration, MethodError
+from crfkit.inference.methods import Annealing, Enumeration, MethodError
 from tests.cases.graphs import grid, random_graph
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Graph, inference, scopes
-from crfkit.methods import (
+from crfkit import Graph, inference
+from crfkit.graphs import scopes
+from crfkit.inference.methods import (
     TRWS,
     Auto,
     BeliefPropagation,
@@ -19,7 +20,7 @@ from crfkit.methods import (
     MethodError,
     MinCut,
 )
-from crfkit.structures.parts import components
+from crfkit.structures.graphs.parts import components
 from tests.cases.graphs import grid, labeling, random_graph
 
 SIDE = 40  # 2**40 cells and more: too wide

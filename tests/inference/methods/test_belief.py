@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Graph, inference, scopes
+from crfkit import Graph, inference
+from crfkit.graphs import scopes
 from crfkit.inference import NoLabelingError
-from crfkit.methods import BeliefPropagation, Enumeration, MethodError
+from crfkit.inference.methods import BeliefPropagation, Enumeration, MethodError
 from crfkit.structures import Table
-from crfkit.structures.graph_potentials import GraphPotentials
-from crfkit.structures.parts import part_of
+from crfkit.structures.graphs.parts import part_of
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, scores, tree_graph
 
 SCHEDULES = ("paths", "sequential", "residual")

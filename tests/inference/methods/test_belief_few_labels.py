@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph
-from crfkit.methods import BeliefPropagation, Elimination, Enumeration
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.inference.methods import BeliefPropagation, Elimination, Enumeration
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import pairwise, scores
 
 SCHEDULES = ("paths", "sequential")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
+from crfkit.inference.methods import BeliefPropagation, Elimination, Enumeration, MeanField, TreeReweighted
 from crfkit.inference.methods.method import Method
-from crfkit.methods import BeliefPropagation, Elimination, Enumeration, MeanField, TreeReweighted
-from crfkit.structures.graph_gold import factor_weights, summed_by_table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.gold import factor_weights, summed_by_table
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, random_graph
 
 METHODS = [

@@ -12,12 +12,13 @@ from numpy.random import Generator
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from crfkit import Graph, _native, inference, scopes
+from crfkit import Graph, _native, inference
 from crfkit.arrays import Floats
-from crfkit.methods import QPBO, Enumeration, Ishikawa, Method, MethodError, MinCut
+from crfkit.graphs import scopes
+from crfkit.inference.methods import QPBO, Enumeration, Ishikawa, Method, MethodError, MinCut
 from crfkit.structures import Table
-from crfkit.structures.evidence import without_observed
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.evidence import without_observed
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 Maker = Any
 

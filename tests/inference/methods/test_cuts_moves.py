@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from crfkit import Graph, inference, scopes
+from crfkit import Graph, inference
 from crfkit.arrays import Floats
+from crfkit.graphs import scopes
+from crfkit.inference.methods import ICM, Enumeration, Expansion, Method, MethodError, MinCut, Swap
 from crfkit.inference.methods.expansion import is_metric, is_semimetric
-from crfkit.methods import ICM, Enumeration, Expansion, Method, MethodError, MinCut, Swap
 from crfkit.structures import Table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 L = 4
 DISTANCE = np.abs(np.subtract.outer(np.arange(L), np.arange(L))).astype(float)

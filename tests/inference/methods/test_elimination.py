@@ -10,8 +10,8 @@ import pytest
 
 from crfkit import Graph, inference
 from crfkit.inference import NoLabelingError
-from crfkit.methods import Elimination, Enumeration, MethodError, TooWideError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.inference.methods import Elimination, Enumeration, MethodError, TooWideError
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
 
 ALONE = Elimination(lanes=False)  # components one by one; lanes have tests of their own

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.methods import Elimination, Enumeration, MethodError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.inference.methods import Elimination, Enumeration, MethodError
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
 
 ALONE = Elimination(lanes=False)

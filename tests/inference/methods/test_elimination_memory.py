@@ -13,9 +13,9 @@ DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"
 MEASURE = """
 import re, sys
 import numpy as np
-from crfkit import load_graph
-from crfkit.methods import Elimination
-from crfkit.structures.evidence import without_observed
+from crfkit.graphs import load as load_graph
+from crfkit.inference.methods import Elimination
+from crfkit.structures.graphs.evidence import without_observed
 from tests.cases.graphs import grid
 
 def memory(field):

@@ -9,9 +9,9 @@ import pytest
 
 from crfkit import Graph, _native, inference
 from crfkit.inference import NoLabelingError
+from crfkit.inference.methods import Enumeration, Gibbs, MethodError
 from crfkit.inference.methods.blocks import first_labelings
-from crfkit.methods import Enumeration, Gibbs, MethodError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, random_graph
 
 BOTH = [Gibbs(draws=3000), Gibbs(draws=3000, block=True)]

@@ -18,9 +18,9 @@ import pytest
 
 from crfkit import inference
 from crfkit.inference import NoLabelingError
+from crfkit.inference.methods import Enumeration, MethodError
 from crfkit.inference.methods.registry import METHODS, method_of
-from crfkit.methods import Enumeration, MethodError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import cycle, grid, pairwise, random_graph, tree_graph
 
 SHAPES: dict[str, Callable[[np.random.Generator], GraphPotentials]] = {

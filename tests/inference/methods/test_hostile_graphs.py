@@ -12,7 +12,7 @@ import pytest
 from crfkit import Graph, inference
 from crfkit.inference.methods.method import MethodError
 from crfkit.inference.methods.registry import METHODS
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.growth import peak_of
 
 MOST = 200e6  # bytes

@@ -12,11 +12,11 @@ import pytest
 from numpy.random import Generator
 
 from crfkit import Graph, _native, inference
+from crfkit.inference.methods import Enumeration
 from crfkit.inference.methods.lanes import lanes_of
-from crfkit.methods import Enumeration
 from crfkit.native import kernels
 from crfkit.structures import Table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import random_graph, scores
 
 

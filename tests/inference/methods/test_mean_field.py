@@ -10,7 +10,7 @@ import pytest
 
 from crfkit import Graph, inference
 from crfkit.inference import NoLabelingError
-from crfkit.methods import Enumeration, MeanField, MethodError
+from crfkit.inference.methods import Enumeration, MeanField, MethodError
 from tests.cases.graphs import grid, pairwise, random_graph, tree_graph
 
 NAIVE, FOREST = MeanField(), MeanField("forest")

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Clique, Graph, inference, load_graph, save_graph
+from crfkit import Graph, inference
+from crfkit.graphs import Clique
+from crfkit.graphs import load as load_graph
+from crfkit.graphs import save as save_graph
+from crfkit.inference.methods import MethodError
 from crfkit.inference.methods.registry import METHODS
-from crfkit.methods import MethodError
 from crfkit.structures import Table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 GRAPH = Graph({"node": 2, "other": 3}, look=["node"], edge=["node", "node"], rung=["node", "other"])
 LOOK, EDGE, RUNG = np.array([0.0, 0.7]), np.array([[0.4, 0.0], [0.0, 0.4]]), np.zeros((2, 3))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.methods import Annealing, ExpectationPropagation, Gibbs, MeanField, Method
+from crfkit.inference.methods import Annealing, ExpectationPropagation, Gibbs, MeanField, Method
 
 GRAPH = Graph({"node": 2}, look=["node"], edge=["node", "node"])
 SUMMING = [MeanField(), MeanField("forest"), ExpectationPropagation(), Gibbs(), Gibbs(block=True)]

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crfkit.inference.methods import Enumeration
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.pieces import labeled_together, summed_together
-from crfkit.methods import Enumeration
-from crfkit.structures.parts import components, part_of
+from crfkit.structures.graphs.parts import components, part_of
 from tests.cases.graphs import random_graph
 
 EXACT = Enumeration()

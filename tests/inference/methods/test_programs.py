@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference.methods.ascent import ascend, visits_of
-from crfkit.inference.methods.losses import losses_of
-from crfkit.inference.methods.method import Method
-from crfkit.inference.methods.shrink import shrunk
-from crfkit.methods import (
+from crfkit.inference.methods import (
     TRWS,
     CombiLP,
     Enumeration,
@@ -22,7 +18,11 @@ from crfkit.methods import (
     LinearProgram,
     MethodError,
 )
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.inference.methods.ascent import ascend, visits_of
+from crfkit.inference.methods.losses import losses_of
+from crfkit.inference.methods.method import Method
+from crfkit.inference.methods.shrink import shrunk
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import cycle, grid, pairwise, random_graph
 
 METHODS: list[Any] = [LinearProgram(), IntegerProgram(), CombiLP(shrink=0), CombiLP()]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import inference, load_graph
-from crfkit.methods import CombiLP
+from crfkit import inference
+from crfkit.graphs import load as load_graph
+from crfkit.inference.methods import CombiLP
 
 DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[4] / "shared/data")) / "uai"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.methods import BeliefPropagation, Enumeration, MethodError, TreeReweighted
+from crfkit.inference.methods import BeliefPropagation, Enumeration, MethodError, TreeReweighted
 from crfkit.structures import Table
 from tests.cases.graphs import cycle, grid, pairwise, random_graph, tree_graph
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Graph, scopes
+from crfkit import Graph
+from crfkit.graphs import scopes
+from crfkit.inference.methods import Auto, Elimination, Enumeration
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.slices import slices_of
-from crfkit.methods import Auto, Elimination, Enumeration
-from crfkit.structures.graph_potentials import GraphPotentials, Table
+from crfkit.structures.graphs.potentials import GraphPotentials, Table
 
 WIDTHS = {"a": 2, "b": 3, "c": 4}
 
@@ -86,7 +87,7 @@ def test_against_enumeration() -> None:
     """All labelings of short graphs, added up."""
     potentials = case("ab", seed=3)
     short = np.flatnonzero(np.bincount(potentials.batch.graph_of) <= 8)
-    from crfkit.structures.parts import part_of
+    from crfkit.structures.graphs.parts import part_of
 
     some = part_of(potentials.batch, short).potentials(potentials)
     weight = np.arange(1.0, 1.0 + len(short))

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from crfkit import Graph
 from crfkit.inference.methods.elimination import Elimination, TooWideError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, pairwise, tree_graph
 
 #: Components with two labels and pairs are looked at in part from here on.

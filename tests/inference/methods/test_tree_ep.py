@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import Graph, inference
 from crfkit.inference import NoLabelingError
-from crfkit.methods import Enumeration, ExpectationPropagation, MethodError
+from crfkit.inference.methods import Enumeration, ExpectationPropagation, MethodError
 from tests.cases.graphs import cycle, grid, random_graph, scores, tree_graph
 
 EP = ExpectationPropagation()

@@ -9,12 +9,12 @@ import pytest
 
 from crfkit import Graph, inference
 from crfkit.arrays import Floats
+from crfkit.inference.methods import ICM, TRWS, DualDecomposition, MethodError
 from crfkit.inference.methods.ascent import visits_of
 from crfkit.inference.methods.enumeration import Enumeration
 from crfkit.inference.methods.method import Labeled, Method
-from crfkit.methods import ICM, TRWS, DualDecomposition, MethodError
 from crfkit.structures import Table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, grid, labeling, pairwise, random_graph, tree_graph
 
 RELAXED: list[Any] = [TRWS(), DualDecomposition()]

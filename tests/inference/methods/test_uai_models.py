@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crfkit import inference, load_graph
+from crfkit import inference
 from crfkit.data.graphs import read_result
-from crfkit.methods import Elimination, TooWideError
+from crfkit.graphs import load as load_graph
+from crfkit.inference.methods import Elimination, TooWideError
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"
 MODELS = (

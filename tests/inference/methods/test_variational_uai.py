@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import inference, load_graph
+from crfkit import inference
 from crfkit.data.graphs import read_result
-from crfkit.methods import ExpectationPropagation, Gibbs, MeanField
+from crfkit.graphs import load as load_graph
+from crfkit.inference.methods import ExpectationPropagation, Gibbs, MeanField
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.models.model import Model
-from crfkit.shown import quoted
 
 __all__ = ["CRFsuiteDumpParser", "ParsedDump", "dump_text", "parsed"]
 

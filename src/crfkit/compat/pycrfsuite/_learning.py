@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crfkit import inference
+from crfkit._safe.interrupts import Interrupts, interrupts
 from crfkit.arrays import Floats, Ids, pointers
 from crfkit.compat.pycrfsuite._items import Rows
 from crfkit.compat.pycrfsuite._methods import METHODS, Method
 from crfkit.compat.pycrfsuite._params import Parameters
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.interrupts import Interrupts, interrupts
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import score
 from crfkit.models.files.compact import compacted
@@ -28,7 +28,7 @@ from crfkit.models.files.cqdb import write_strings
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.models.model import Model, Names
 from crfkit.structures import Chain
-from crfkit.training.convergence import has_converged, remedy_for, warn_of_end
+from crfkit.training.runs.convergence import has_converged, remedy_for, warn_of_end
 
 __all__ = ["Example", "Learning"]
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.distributions.distribution import Distribution
 
+from crfkit._safe.cached import once
 from crfkit.compat.torch_struct import segments
 from crfkit.compat.torch_struct.events import LinearChain, SemiMarkov
-from crfkit.once import once
 from crfkit.torch import ops
 from crfkit.torch.derivatives import LogPartition, Marginals
 from crfkit.torch.inputs import visible

@@ -30,11 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit._safe.printable import counted, quoted
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.lines import Lines
 from crfkit.data.source import FormatError, Input
-from crfkit.shown import counted, quoted
 
 __all__ = ["CONLLU", "MOST_COLUMNS", "Columns", "check_columns", "parts", "render"]
 

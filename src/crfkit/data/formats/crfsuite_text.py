@@ -20,11 +20,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import spell
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
-from crfkit.shown import quoted
 
 __all__ = ["parts", "render"]
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from crfkit._safe.printable import quoted
 from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.errors import DataWarning
-from crfkit.shown import quoted
 
 if TYPE_CHECKING:
     from crfkit.data.formats.record import Given, Sample

@@ -6,8 +6,8 @@ import re
 from array import array
 from collections.abc import Iterator
 
+from crfkit._safe.printable import quoted
 from crfkit.data.source import LONGEST_LINE, FormatError, Input
-from crfkit.shown import quoted
 
 __all__ = ["ArrayInput", "is_array", "lined"]
 

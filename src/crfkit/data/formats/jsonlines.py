@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -40,7 +41,6 @@ from crfkit.data.formats.rows import RowReader
 from crfkit.data.lines import Lines
 from crfkit.data.segmentation import tagged
 from crfkit.data.source import LONGEST_TOKEN, Input
-from crfkit.shown import quoted
 
 __all__ = ["KEYS", "parts"]
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crfkit._safe.printable import quoted
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import spell
 from crfkit.data.formats.crfsuite_text import check_plain
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
-from crfkit.shown import quoted
 
 __all__ = ["parts", "render"]
 

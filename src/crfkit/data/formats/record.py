@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from crfkit._safe.cached import once
 from crfkit.data.encodings import check_encoding
-from crfkit.once import once
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset

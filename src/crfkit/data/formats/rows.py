@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.printable import quoted
 from crfkit.arrays import handed_over
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.assemble import plain
@@ -14,7 +15,6 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.source import Input
 from crfkit.native import threads_or_all
-from crfkit.shown import quoted
 
 __all__ = ["RowReader"]
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.record import Format, Given
 from crfkit.data.lines import Lines
-from crfkit.shown import quoted
 
 if TYPE_CHECKING:
     from crfkit.data.source import Input

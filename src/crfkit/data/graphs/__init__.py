@@ -1,4 +1,4 @@
-"""Files of graphical models as plain arrays, which `crfkit.load_graph` and `crfkit.save_graph` use.
+"""Files of graphical models as plain arrays, which `crfkit.graphs.load` and `crfkit.graphs.save` use.
 
 ==========  ===========================================================  ============
 format      what it is                                                   usual ending
@@ -14,7 +14,7 @@ Text may be compressed by gzip. `read_evidence` and `read_result` read what lies
 
 from typing import TYPE_CHECKING
 
-from crfkit.lazy import lazily
+from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.data.graphs.evidence import evidence_text, read_evidence

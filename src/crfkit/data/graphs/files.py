@@ -6,10 +6,10 @@ import io
 import os
 from collections.abc import Iterator
 
+from crfkit._safe.printable import quoted
 from crfkit.data.graphs.factor_list import FactorList
 from crfkit.data.sink import write_bytes
 from crfkit.data.source import FormatError, Input, Place, open_input
-from crfkit.shown import quoted
 
 __all__ = ["FORMATS", "format_of", "read_factors", "write_factors"]
 

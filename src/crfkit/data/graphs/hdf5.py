@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.printable import shown
 from crfkit.data.graphs.words import most_cells
 from crfkit.data.source import FormatError
-from crfkit.shown import shown
 
 __all__ = ["Group", "h5py", "opened"]
 

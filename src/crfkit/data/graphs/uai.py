@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, Pointers, pointers, ranges
 from crfkit.data.graphs.factor_list import FactorList, cells_of, wrong_scope
 from crfkit.data.graphs.words import Words, most_cells
 from crfkit.data.source import FormatError, Input
-from crfkit.shown import quoted
 
 __all__ = ["HEADINGS", "linear_values", "logarithms", "read_uai", "uai_text"]
 

@@ -14,7 +14,7 @@ from crfkit.inference.methods.blocks import NONE, blocks_of, first_labelings, no
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method
 from crfkit.native import kernels
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Annealing"]
 
@@ -29,7 +29,7 @@ class Annealing(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Annealing
+    >>> from crfkit.inference.methods import Annealing
     >>> scores = Graph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 2.0]])])
     >>> inference.decode(scores, Annealing())["variable"].tolist()
     [1, 1]

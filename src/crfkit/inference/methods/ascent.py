@@ -17,7 +17,7 @@ from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, MethodError
 from crfkit.native import kernels
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Ascent", "ascend", "same_score", "visits_of"]
 

@@ -25,8 +25,8 @@ from crfkit.inference.methods.method import Expected, Labeled, Method, MethodErr
 from crfkit.inference.methods.pieces import labeled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.inference.methods.trws import TRWS
-from crfkit.structures.graph_potentials import GraphPotentials
-from crfkit.structures.parts import Components, Part, components, part_of
+from crfkit.structures.graphs.parts import Components, Part, components, part_of
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Auto"]
 
@@ -50,7 +50,7 @@ class Auto(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Auto
+    >>> from crfkit.inference.methods import Auto
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], same), ([1, 2], same), ([0, 2], same)])
     >>> str(inference.log_partition(scores).how)

@@ -17,8 +17,8 @@ from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
 from crfkit.native import kernels
-from crfkit.structures.graph_gold import factor_weights
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.gold import factor_weights
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["SCHEDULES", "BeliefPropagation", "MessagePassing"]
 
@@ -129,7 +129,7 @@ class BeliefPropagation(MessagePassing):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import BeliefPropagation
+    >>> from crfkit.inference.methods import BeliefPropagation
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
     >>> total = inference.log_partition(scores, method=BeliefPropagation())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["FOUND", "NONE", "blocks_of", "by_clique", "first_labelings", "notes_of"]
 

@@ -21,8 +21,8 @@ from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.polytope import TooLargeError, solve_part
 from crfkit.inference.methods.programs import Search
 from crfkit.inference.methods.shrink import shrunk
-from crfkit.structures.graph_potentials import GraphPotentials
-from crfkit.structures.parts import part_of
+from crfkit.structures.graphs.parts import part_of
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["CombiLP"]
 
@@ -36,7 +36,7 @@ class CombiLP(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import CombiLP
+    >>> from crfkit.inference.methods import CombiLP
     >>> differ = [[0.0, 1.0], [1.0, 0.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], differ), ([1, 2], differ), ([0, 2], differ)])
     >>> found = inference.decode(scores, method=CombiLP())

@@ -11,7 +11,7 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method, MethodError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["MinCut"]
 
@@ -44,7 +44,7 @@ class MinCut(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import MinCut
+    >>> from crfkit.inference.methods import MinCut
     >>> agree = [[1.0, 0.0], [0.0, 1.0]]
     >>> factors = [([0], [2.0, 0.0]), ([2], [0.0, 0.5]), ([0, 1], agree), ([1, 2], agree)]
     >>> best = inference.decode(Graph.from_factors([2, 2, 2], factors), method=MinCut())

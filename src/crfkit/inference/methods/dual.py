@@ -15,7 +15,7 @@ from typing import ClassVar
 from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import ascend, visits_of
 from crfkit.inference.methods.method import Labeled, Method, MethodError
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["DualDecomposition"]
 
@@ -30,7 +30,7 @@ class DualDecomposition(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import DualDecomposition
+    >>> from crfkit.inference.methods import DualDecomposition
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
     >>> found = inference.decode(scores, method=DualDecomposition())

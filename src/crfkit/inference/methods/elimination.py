@@ -23,7 +23,7 @@ from crfkit.inference.methods.lanes import Lanes, Rest, constant_of, lanes_of
 from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
 from crfkit.inference.methods.slices import slices_of
 from crfkit.native import kernels
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Elimination", "TooWideError"]
 
@@ -49,7 +49,7 @@ class Elimination(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Elimination
+    >>> from crfkit.inference.methods import Elimination
     >>> scores = Graph.from_factors([2, 2], [([0, 1], [[0.0, 0.0], [0.0, 1.0]])])
     >>> round(inference.log_partition(scores, method=Elimination()), 6)
     1.743668

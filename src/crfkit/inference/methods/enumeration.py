@@ -11,7 +11,7 @@ from crfkit.arrays import Floats, Ids, checked_later
 from crfkit.checks import check_number
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method, MethodError, Summed
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Enumeration"]
 
@@ -25,7 +25,7 @@ class Enumeration(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Enumeration
+    >>> from crfkit.inference.methods import Enumeration
     >>> scores = Graph.from_factors([2, 2], [([0, 1], [[0.0, 0.0], [0.0, 0.0]])])
     >>> inference.count(scores, method=Enumeration())
     4

@@ -15,7 +15,7 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import Climb, best_alone
 from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.registry import method_of
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Expansion", "Swap", "is_metric", "is_semimetric"]
 
@@ -89,7 +89,7 @@ class Expansion(_Moves):
     --------
     >>> import numpy as np
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Expansion
+    >>> from crfkit.inference.methods import Expansion
     >>> graph = Graph({"pixel": 3}, look=["pixel"], near=["pixel", "pixel"])
     >>> batch = graph.batch(sizes={"pixel": 4}, scopes={"near": [[0, 1], [1, 2], [2, 3]]})
     >>> scores = batch.potentials(look=[[2.0, 0, 0], [0, 0.9, 0], [0, 0, 1], [0, 0, 3]], near=np.eye(3))
@@ -113,7 +113,7 @@ class Swap(_Moves):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Swap
+    >>> from crfkit.inference.methods import Swap
     >>> squares = [[0.0, -1.0, -4.0], [-1.0, 0.0, -1.0], [-4.0, -1.0, 0.0]]
     >>> scores = Graph.from_factors([3, 3], [([0], [3.0, 0.0, 0.0]), ([1], [0, 0.0, 2.0]), ([0, 1], squares)])
     >>> inference.decode(scores, method=Swap())["variable"].tolist()

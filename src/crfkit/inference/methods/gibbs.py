@@ -14,7 +14,7 @@ from crfkit.inference.methods.blocks import FOUND, NONE, blocks_of, by_clique, f
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method, Summed
 from crfkit.native import kernels
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Gibbs"]
 
@@ -34,7 +34,7 @@ class Gibbs(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Gibbs
+    >>> from crfkit.inference.methods import Gibbs
     >>> scores = Graph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.5]])])
     >>> p = inference.marginals(scores, method=Gibbs(draws=500))["variable"][0]
     >>> bool(abs(p[0] - inference.marginals(scores)["variable"][0][0]) < 0.02)

@@ -14,7 +14,7 @@ from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import visits_of
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method, MethodError
-from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
 __all__ = ["ICM"]
 
@@ -29,7 +29,7 @@ class ICM(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import ICM
+    >>> from crfkit.inference.methods import ICM
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
     >>> inference.decode(scores, method=ICM())["variable"].tolist()

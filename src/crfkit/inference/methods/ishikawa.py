@@ -8,7 +8,7 @@ from typing import ClassVar
 from crfkit import _native
 from crfkit.inference.methods.cuts import exactly, refuse
 from crfkit.inference.methods.method import Labeled, Method
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Ishikawa"]
 
@@ -26,7 +26,7 @@ class Ishikawa(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Ishikawa
+    >>> from crfkit.inference.methods import Ishikawa
     >>> near = [[0.0, -1.0, -2.0], [-1.0, 0.0, -1.0], [-2.0, -1.0, 0.0]]
     >>> factors = [([0], [3.0, 0.0, 0.0]), ([2], [0.0, 0.0, 1.5]), ([0, 1], near), ([1, 2], near)]
     >>> best = inference.decode(Graph.from_factors([3, 3, 3], factors), method=Ishikawa())

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Ids, ranges
 from crfkit.inference.methods.method import Summed
 from crfkit.native import kernels
-from crfkit.once import once
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_potentials import GraphPotentials
-from crfkit.structures.parts import Part, components, part_of
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.parts import Part, components, part_of
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Lanes", "Rest", "constant_of", "lanes_of"]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers
-from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
 __all__ = ["Cells", "Kept", "Losses", "losses_of"]
 

@@ -14,7 +14,7 @@ from crfkit.inference.methods.blocks import FOUND, NONE, blocks_of, by_clique, f
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method, Summed
 from crfkit.native import kernels
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["MeanField"]
 
@@ -31,7 +31,7 @@ class MeanField(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import MeanField
+    >>> from crfkit.inference.methods import MeanField
     >>> scores = Graph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.5]])])
     >>> log_z = inference.log_partition(scores, method=MeanField())
     >>> bool(log_z < inference.log_partition(scores)), bool(log_z.how.exact[0])

@@ -15,8 +15,8 @@ import numpy as np
 
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.inference.methods.how import How
-from crfkit.structures.graph_gold import factor_weights, summed_by_table
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.gold import factor_weights, summed_by_table
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Expected", "Labeled", "Method", "MethodError", "Summed"]
 
@@ -66,7 +66,7 @@ class Method:
 
         Examples
         --------
-        >>> from crfkit.methods import Gibbs, MinCut
+        >>> from crfkit.inference.methods import Gibbs, MinCut
         >>> MinCut().lacks("best"), MinCut().lacks("sums")
         ('', 'min-cut does not sum over labelings')
         >>> Gibbs().lacks("sums")

@@ -12,8 +12,8 @@ import numpy as np
 from crfkit.arrays import Floats, pointers, ranges
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Summed
-from crfkit.structures.graph_potentials import GraphPotentials
-from crfkit.structures.parts import Components, Part
+from crfkit.structures.graphs.parts import Components, Part
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["labeled_together", "summed_together"]
 

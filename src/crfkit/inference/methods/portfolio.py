@@ -19,8 +19,8 @@ from crfkit.inference.methods.cuts import MinCut
 from crfkit.inference.methods.expansion import Expansion, is_metric
 from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.trws import TRWS
-from crfkit.structures.graph_potentials import GraphPotentials
-from crfkit.structures.parts import Part, part_of
+from crfkit.structures.graphs.parts import Part, part_of
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["cut_graphs", "search_labels"]
 

@@ -16,7 +16,7 @@ from crfkit.inference.methods.ascent import Ascent, ascend, same_score, visits_o
 from crfkit.inference.methods.losses import Losses, losses_of
 from crfkit.inference.methods.method import Labeled, Method, MethodError
 from crfkit.inference.methods.polytope import Row, solve_part
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["IntegerProgram", "Linear", "LinearProgram", "Search"]
 
@@ -29,7 +29,7 @@ class Linear:
     --------
     At most one of two variables may have label 1:
 
-    >>> from crfkit.methods import Linear
+    >>> from crfkit.inference.methods import Linear
     >>> Linear({("variable", 0, 1): 1.0, ("variable", 1, 1): 1.0}, high=1.0)
     Linear(terms={('variable', 0, 1): 1.0, ('variable', 1, 1): 1.0}, low=-inf, high=1.0)
     """
@@ -108,7 +108,7 @@ class LinearProgram(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import LinearProgram
+    >>> from crfkit.inference.methods import LinearProgram
     >>> differ = [[0.0, 1.0], [1.0, 0.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], differ), ([1, 2], differ), ([0, 2], differ)])
     >>> found = inference.decode(scores, method=LinearProgram())
@@ -151,7 +151,7 @@ class IntegerProgram(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import IntegerProgram, Linear
+    >>> from crfkit.inference.methods import IntegerProgram, Linear
     >>> scores = Graph.from_factors([2, 2], [([0], [0.0, 1.0]), ([1], [0.0, 2.0])])
     >>> one = Linear({("variable", 0, 1): 1.0, ("variable", 1, 1): 1.0}, high=1.0)
     >>> inference.decode(scores, method=IntegerProgram(constraints=(one,)))["variable"].tolist()
@@ -171,10 +171,14 @@ class IntegerProgram(Method):
         if self.seconds is not None:
             check_number("seconds", self.seconds)
         if isinstance(self.constraints, Linear) or not isinstance(self.constraints, Iterable):
-            raise TypeError(f"constraints is {self.constraints!r}, expected a list of crfkit.methods.Linear")
+            raise TypeError(
+                f"constraints is {self.constraints!r}, expected a list of crfkit.inference.methods.Linear"
+            )
         for given in self.constraints:
             if not isinstance(given, Linear):
-                raise TypeError(f"constraints has {given!r}, expected objects of crfkit.methods.Linear")
+                raise TypeError(
+                    f"constraints has {given!r}, expected objects of crfkit.inference.methods.Linear"
+                )
         object.__setattr__(self, "constraints", tuple(self.constraints))
 
     def without_observed(self, potentials: GraphPotentials) -> IntegerProgram:

@@ -12,8 +12,8 @@ from crfkit.arrays import Floats, Ids
 from crfkit.inference.methods.cuts import allowed, refuse
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method
-from crfkit.structures.evidence import without_observed
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.evidence import without_observed
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["QPBO"]
 
@@ -32,7 +32,7 @@ class QPBO(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import QPBO
+    >>> from crfkit.inference.methods import QPBO
     >>> differ = [[0.0, 1.0], [1.0, 0.0]]
     >>> factors = [([0, 1], differ), ([1, 2], differ), ([2, 0], differ)]  # they cannot all differ
     >>> factors += [([2, 3], differ), ([3], [5.0, 0.0])]

@@ -16,7 +16,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.inference.methods.belief import MessagePassing
 from crfkit.inference.methods.method import Expected, MethodError, Summed
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["TreeReweighted"]
 
@@ -28,7 +28,7 @@ class TreeReweighted(MessagePassing):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import Enumeration, TreeReweighted
+    >>> from crfkit.inference.methods import Enumeration, TreeReweighted
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], same), ([1, 2], same), ([2, 0], same)])
     >>> bound = inference.log_partition(scores, method=TreeReweighted())

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, Pointers
-from crfkit.structures.graph import Graph
-from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+from crfkit.structures.graphs.graph import Graph
+from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
 __all__ = ["Shrunk", "shrunk"]
 

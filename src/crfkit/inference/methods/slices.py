@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats
 from crfkit.inference.methods.lanes import constant_of, rest_of
 from crfkit.inference.methods.method import Method
 from crfkit.native import kernels
-from crfkit.once import once
-from crfkit.structures.graph_gold import summed_by_table
-from crfkit.structures.graph_potentials import GraphPotentials, Table
+from crfkit.structures.graphs.gold import summed_by_table
+from crfkit.structures.graphs.potentials import GraphPotentials, Table
 
 __all__ = ["Slices", "slices_of"]
 
@@ -74,7 +74,8 @@ def slices_of(potentials: GraphPotentials, budget: float) -> Slices | None:
 
     Examples
     --------
-    >>> from crfkit import Graph, scopes
+    >>> from crfkit import Graph
+    >>> from crfkit.graphs import scopes
     >>> graph = Graph(
     ...     {"pos": 2, "chunk": 3}, pos=["pos", "pos"], chunk=["chunk", "chunk"], both=["pos", "chunk"]
     ... )

@@ -12,7 +12,7 @@ from crfkit.checks import check_number
 from crfkit.inference.methods.blocks import by_clique
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method, MethodError, Summed
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["ExpectationPropagation"]
 
@@ -30,7 +30,7 @@ class ExpectationPropagation(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import ExpectationPropagation
+    >>> from crfkit.inference.methods import ExpectationPropagation
     >>> pair = [[1.0, 0.0], [0.0, 0.5]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], pair), ([1, 2], pair), ([2, 0], pair)])
     >>> log_z = inference.log_partition(scores, method=ExpectationPropagation())

@@ -12,7 +12,7 @@ from typing import ClassVar
 from crfkit.checks import check_number
 from crfkit.inference.methods.ascent import ascend, visits_of
 from crfkit.inference.methods.method import Labeled, Method
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["TRWS"]
 
@@ -26,7 +26,7 @@ class TRWS(Method):
     Examples
     --------
     >>> from crfkit import Graph, inference
-    >>> from crfkit.methods import TRWS
+    >>> from crfkit.inference.methods import TRWS
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
     >>> found = inference.decode(scores, method=TRWS())

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.cached import once
 from crfkit.inference.reference.formulas import FORMULAS, Formula
-from crfkit.once import once
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Marginals
 

@@ -15,11 +15,11 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from crfkit._safe.cached import once
 from crfkit.inference.reference.enumeration import Outcome
 from crfkit.inference.reference.formulas import edge_tables
 from crfkit.inference.reference.recursions import ChainRecursion, SegmentRecursion, TreeRecursion
 from crfkit.inference.reference.semirings import COUNT, MAX, SUM, Semiring, k_best
-from crfkit.once import once
 from crfkit.structures import ChainPotentials, Potentials, SemiMarkovPotentials, TreePotentials
 from crfkit.structures.potentials import weighted_sum
 from crfkit.structures.results import Marginals

@@ -13,8 +13,8 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import is_scored, scatter
-from crfkit.structures.chain import Chain
-from crfkit.structures.chain_gold import ngram_cells
+from crfkit.structures.chains.chain import Chain
+from crfkit.structures.chains.gold import ngram_cells
 from crfkit.structures.gold import Path, Soft
 
 __all__ = ["gold_edges"]

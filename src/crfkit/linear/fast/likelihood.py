@@ -34,8 +34,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures.chain import Chain, is_chain
-from crfkit.structures.chain_potentials import cumulated, shared_out
+from crfkit.structures.chains.chain import Chain, is_chain
+from crfkit.structures.chains.potentials import cumulated, shared_out
 from crfkit.structures.gold import Gold, Path, Sets, Soft
 from crfkit.structures.labels import forbid
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from crfkit.arrays import Ids
 from crfkit.linear.layout import Layout
-from crfkit.structures.chain import Chain
+from crfkit.structures.chains.chain import Chain
 
 __all__ = ["pairs_of"]
 

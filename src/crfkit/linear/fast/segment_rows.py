@@ -12,7 +12,7 @@ from crfkit.linear.fast.segments import places_of, weights_of_rows
 from crfkit.linear.layout import Layout
 from crfkit.optimize.sequential.sequences import SegmentRows
 from crfkit.structures.gold import Path
-from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.segments.semimarkov import SemiMarkov
 
 __all__ = ["rows_of_segments"]
 

@@ -30,7 +30,7 @@ from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.gold import Path, Sets
 from crfkit.structures.labels import forbid
-from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.segments.semimarkov import SemiMarkov
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss

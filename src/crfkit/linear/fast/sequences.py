@@ -23,9 +23,9 @@ from crfkit.optimize.sequential.sequences import (
     PerceptronSequences,
     Sequences,
 )
-from crfkit.structures.chain import Chain, is_chain
+from crfkit.structures.chains.chain import Chain, is_chain
 from crfkit.structures.gold import Path
-from crfkit.structures.semimarkov import SemiMarkov
+from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from crfkit.arrays import Floats, Ids, Pointers, ranges
 from crfkit.linear.differences import SparseSums
 from crfkit.linear.graphs.layout import cell_numbers
-from crfkit.structures.clique_features import CliqueFeatures
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.clique_features import CliqueFeatures
 
 __all__ = ["GraphDifferences"]
 

@@ -20,7 +20,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import CliqueScores
-from crfkit.structures.graph_potentials import GraphPotentials, table_numbers
+from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
 __all__ = ["Labelings", "labelings_of"]
 

@@ -17,9 +17,9 @@ from crfkit.linear.block import Block
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.plan import Estimate
-from crfkit.structures.clique_features import CliqueFeatures
-from crfkit.structures.graph import Graph
-from crfkit.structures.graph_batch import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.clique_features import CliqueFeatures
+from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.structure import Slot
 
 __all__ = ["attractive_weights", "cell_numbers", "columns_of", "gold_columns", "graph_layout"]

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Pointers
 from crfkit.inference.methods.method import Method, MethodError
 from crfkit.inference.methods.registry import METHODS, method_of
@@ -26,15 +27,14 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective
 from crfkit.linear.views import View, ViewedLoss
-from crfkit.once import once
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.problem import Latent, NotCoveredError
 from crfkit.optimize.sequential.minibatch import MiniBatches
 from crfkit.optimize.sequential.sequences import PerceptronSequences
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_gold import GraphGold, gold_of_graphs
-from crfkit.structures.graph_potentials import GraphPotentials
-from crfkit.structures.parts import part_of
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.gold import GraphGold, gold_of_graphs
+from crfkit.structures.graphs.parts import part_of
+from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.structures.structure import Scores
 
 __all__ = ["GraphLoss", "check_answers"]
@@ -51,7 +51,7 @@ class GraphLoss(ViewedLoss):
     batch : GraphBatch
         With labels; -1 where they are hidden.
     method : Method
-        Who answers queries: `crfkit.methods`.
+        Who answers queries: `crfkit.inference.methods`.
     weight : array [N], optional
         Of each graph.
     gold : GraphGold, optional

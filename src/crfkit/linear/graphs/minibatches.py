@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids
-from crfkit.fields import Fields
 from crfkit.optimize.sequential.minibatch import Parts
 
 if TYPE_CHECKING:

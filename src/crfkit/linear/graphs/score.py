@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.cached import once
 from crfkit.arrays import LARGEST_SCORE, Floats, Ids, Pointers, Ragged, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import explain
 from crfkit.native import kernels, threads_or_all
-from crfkit.once import once
-from crfkit.structures.clique_features import CliqueFeatures
-from crfkit.structures.graph_batch import GraphBatch
-from crfkit.structures.graph_potentials import GraphPotentials, Table
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.clique_features import CliqueFeatures
+from crfkit.structures.graphs.potentials import GraphPotentials, Table
 from crfkit.structures.structure import Scores
 
 __all__ = ["CliqueScores", "GraphScores"]

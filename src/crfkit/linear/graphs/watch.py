@@ -9,7 +9,7 @@ import numpy as np
 from crfkit.arrays import Bools, Floats
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
-from crfkit.structures.graph_potentials import GraphPotentials
+from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Tally", "Watched"]
 

@@ -7,7 +7,7 @@ CRFsuite, CRF++ or Wapiti.
 
 from typing import TYPE_CHECKING
 
-from crfkit.lazy import lazily
+from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.models.files.convert import (

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
@@ -22,7 +23,6 @@ from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import Model, Names
-from crfkit.shown import quoted
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 

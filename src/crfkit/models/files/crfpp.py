@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats
 from crfkit.features import parse_crfpp
 from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
@@ -19,7 +20,6 @@ from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
 from crfkit.models.model import Model
-from crfkit.shown import quoted
 
 __all__ = ["read_crfpp", "read_crfpp_binary", "read_crfpp_text"]
 

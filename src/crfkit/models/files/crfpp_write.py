@@ -10,12 +10,12 @@ import re
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, pointers
 from crfkit.features.crfpp import parse_crfpp, template_lines
 from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.model import Model
-from crfkit.shown import quoted
 
 __all__ = ["crfpp_text"]
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Pointers, pointers
 from crfkit.models.files.assembly import check_steps
 from crfkit.models.files.compact import compacted
@@ -17,7 +18,6 @@ from crfkit.models.files.cqdb import write_strings
 from crfkit.models.files.crfsuite import FEATURE
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.models.model import Model
-from crfkit.shown import quoted
 
 __all__ = ["crfsuite_bytes", "encoded"]
 

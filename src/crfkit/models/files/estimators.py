@@ -14,8 +14,8 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.fields import Fields
 from crfkit.data.sink import write_bytes
-from crfkit.fields import Fields
 from crfkit.models.files.native import model_of, pieces
 from crfkit.models.model import Model
 from crfkit.models.store import ModelFileError, file_bytes, pack, unpack

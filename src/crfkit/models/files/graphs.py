@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.printable import cut, quoted
 from crfkit.data.alphabet import Alphabet
+from crfkit.graphs.text_form import GraphForm
+from crfkit.graphs.text_lines import graph_of
 from crfkit.linear.block import Block
 from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.layout import Layout
@@ -23,13 +26,10 @@ from crfkit.models.files.bounds import check_cells, room_for
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import FORMAT
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
-from crfkit.models.graph_form import GraphForm
-from crfkit.models.graph_lines import graph_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import Array, pack
-from crfkit.shown import cut, quoted
-from crfkit.structures.cliques import Clique
-from crfkit.structures.graph import Graph
+from crfkit.structures.graphs.cliques import Clique
+from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.structure import Slot
 
 __all__ = ["graph_model_of", "graph_pieces"]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.printable import cut, quoted
 from crfkit.data.alphabet import Alphabet
 from crfkit.linear.block import Block, check_rows
 from crfkit.linear.layout import Layout
 from crfkit.models.files.bounds import TABLE_BYTES, check_cells
 from crfkit.models.store import Array
-from crfkit.shown import cut, quoted
 from crfkit.structures.structure import Structure
 
 __all__ = ["MOST_LABELS", "check_labels", "checked_alphabet", "checked_layout"]

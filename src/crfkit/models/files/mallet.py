@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, pointers
 from crfkit.data.dataset import Dataset
 from crfkit.models.files.assembly import Triples, assemble
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import Model
-from crfkit.shown import quoted
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid
 
 __all__ = ["doubled", "read_mallet"]

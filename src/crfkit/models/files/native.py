@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import MOST_COLUMNS
-from crfkit.inference.globals.plain import globals_of, plain_globals
+from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.linear.layout import check_fits
 from crfkit.models.encoding import ENCODINGS
 from crfkit.models.files.bounds import room_for
@@ -54,7 +55,6 @@ from crfkit.models.store import (
     unzipped,
 )
 from crfkit.models.tags import spelling_of
-from crfkit.shown import quoted
 from crfkit.structures.kinds import structure_from
 
 if TYPE_CHECKING:

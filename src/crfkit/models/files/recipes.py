@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Conjunctions, Field, Recipe, Template, parse_recipe
 from crfkit.features.fields import ANCHORS, MOST_OFFSET
@@ -20,7 +21,6 @@ from crfkit.features.recipe import KINDS, expressions_in
 from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.files.resources import PACK, UNPACK
 from crfkit.models.store import Array
-from crfkit.shown import quoted
 
 __all__ = ["check_vectors", "conjunctions_of", "plain_conjunctions", "plain_recipe", "recipe_of"]
 

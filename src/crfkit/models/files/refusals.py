@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 
 from crfkit.features.recipe import Recipe
 from crfkit.models.model import Model
-from crfkit.structures.chain import is_chain
-from crfkit.structures.local import LocalChain
+from crfkit.structures.chains.chain import is_chain
+from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["check_recipe", "refuse_lost"]
 

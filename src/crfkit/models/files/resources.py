@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Dictionary, Gazetteer
 from crfkit.models.store import Array
-from crfkit.shown import quoted
 
 __all__ = ["PACK", "UNPACK", "Embeddings"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.models.store import Array
-from crfkit.shown import quoted
 from crfkit.training.events import Summary
 
 __all__ = ["plain_history", "plain_summary", "summary_of"]

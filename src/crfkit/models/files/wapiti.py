@@ -3,7 +3,7 @@
 An observation that begins with u owns one weight for each label, with b one for each step from * L + to,
 with * both, in this order; observations own consecutive places. Patterns run natively, with exactly Wapiti's
 strings; b and * patterns without fields make plain transitions. Maxent models become chains of order 0, MEMMs
-chains whose steps are normalized each by itself (`crfkit.structures.local`).
+chains whose steps are normalized each by itself (`crfkit.structures.chains.local`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, pointers
 from crfkit.features import Recipe, parse_wapiti
 from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
 from crfkit.models.model import Model
-from crfkit.shown import quoted
 from crfkit.structures import Chain
-from crfkit.structures.local import LocalChain
+from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["CRF", "MAXENT", "MEMM", "read_wapiti"]
 

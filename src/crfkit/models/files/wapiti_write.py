@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crfkit._safe.printable import quoted
 from crfkit.arrays import pointers
 from crfkit.features.wapiti import parse_wapiti, pattern_lines
 from crfkit.models.files.assembly import check_steps
@@ -15,8 +16,7 @@ from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.files.wapiti import CRF, MAXENT, MEMM
 from crfkit.models.model import Model
-from crfkit.shown import quoted
-from crfkit.structures.local import LocalChain
+from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["wapiti_text"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.fields import Fields
 from crfkit.optimize.batch.linesearch import Found, Trial, Wolfe
 from crfkit.optimize.batch.run import BatchRun
 from crfkit.optimize.batch.stopping import Stopping

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, dot, norm
-from crfkit.fields import Fields
 from crfkit.optimize.batch.lbfgs import LBFGS
 from crfkit.optimize.batch.run import BatchRun, refuse_l1
 from crfkit.optimize.batch.stopping import Stopping

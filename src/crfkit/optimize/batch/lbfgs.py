@@ -21,8 +21,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, dot, norm
-from crfkit.fields import Fields
 from crfkit.optimize.batch.descent import Descent, Searching
 from crfkit.optimize.batch.linesearch import Found, Trial
 from crfkit.optimize.batch.pairs import Pairs

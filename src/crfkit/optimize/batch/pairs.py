@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, solved_upper
-from crfkit.fields import Fields
 from crfkit.optimize.batch.vectors import Kept, Vectors
 
 __all__ = ["Pairs"]

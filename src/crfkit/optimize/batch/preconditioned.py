@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.fields import Fields
 from crfkit.optimize.batch.run import BatchRun
 from crfkit.optimize.problem import Curvature, Penalty, Step, view_of
 

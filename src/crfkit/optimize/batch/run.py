@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.fields import Fields
 from crfkit.optimize.batch.stopping import Stopping
 from crfkit.optimize.batch.vectors import Vectors
 from crfkit.optimize.problem import End, Penalty, Step, Stopped

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.fields import Fields
 from crfkit.native import kernels, threads_or_all
 
 __all__ = ["Kept", "Vectors"]

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, solved
-from crfkit.fields import Fields
 
 __all__ = ["Extrapolation"]
 

@@ -2,7 +2,7 @@
 
 A run that makes the objective small leaves a gradient that swings where the objective curves most, and
 
-    P(w) - min P <= |g(w)|^2 / (2 l2)                                   (training/certificate.py)
+    P(w) - min P <= |g(w)|^2 / (2 l2)                                   (training/runs/certificate.py)
 
 is then far too large. Near the optimum g is linear in w, so the last moves s_k of the weights and y_k of the
 gradient foresee it around them, and least squares takes most of the swings out:
@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, solved
-from crfkit.fields import Fields
 from crfkit.optimize.batch.vectors import Kept, Vectors
 from crfkit.optimize.dual.passes import passes_left
 from crfkit.optimize.problem import Penalty, Smooth, evaluate

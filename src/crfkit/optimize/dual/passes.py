@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.background import Later
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.aside import Later
-from crfkit.fields import Fields
 from crfkit.native import kernels, threads_or_all, usable_cores
 from crfkit.optimize.problem import Penalty
 from crfkit.optimize.sequential.sequences import DualSequences, Sequences

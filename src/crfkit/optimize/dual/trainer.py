@@ -20,9 +20,9 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from crfkit._safe.background import Aside, Later
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.aside import Aside, Later
-from crfkit.fields import Fields
 from crfkit.native import threads_or_all
 from crfkit.optimize.batch.lbfgs import LBFGS
 from crfkit.optimize.batch.preconditioned import KnownDiagonal
@@ -256,7 +256,7 @@ class DualRun:
         self.w, self.evaluations, self.best = self.finisher.w, self.before + step.evaluations, step.objective
         if step.end is End.DIVERGED:
             return self._report(step.objective, step.gradient_norm, np.nan, step.stopped, step.end)
-        # Nesterov (2004), theorem 2.1.10; see training/certificate.py
+        # Nesterov (2004), theorem 2.1.10; see training/runs/certificate.py
         self.bound = max(self.bound, step.objective - step.gradient_norm**2 / (2.0 * self.curvature))
         wanted = self.options.gap * abs(step.objective)
         if step.objective - self.bound > wanted:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
-from crfkit.fields import Fields
 from crfkit.optimize.margin.certified import certified_step
 from crfkit.optimize.margin.native_visits import visits_of
 from crfkit.optimize.margin.view import MarginSequences

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
-from crfkit.fields import Fields
 from crfkit.optimize.problem import End, Penalty, Step
 
 __all__ = ["ShareWeights", "certified_step", "inverse_strengths"]

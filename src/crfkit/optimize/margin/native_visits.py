@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
 from crfkit.checks import NotFiniteError
-from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimize.margin.certified import ShareWeights
 from crfkit.optimize.margin.view import MarginChains, MarginSequences

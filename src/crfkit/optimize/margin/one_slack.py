@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers, dot
-from crfkit.fields import Fields
+from crfkit.optimize.classic.simplex import maximum_on_simplex
 from crfkit.optimize.margin.certified import certified_step, inverse_strengths
-from crfkit.optimize.margin.simplex import maximum_on_simplex
 from crfkit.optimize.options import check_above_zero, check_counts
 from crfkit.optimize.problem import Convex, Penalty, Smooth, Step, view_of
 

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
-from crfkit.fields import Fields
 from crfkit.optimize.margin.certified import ShareWeights
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.working_set import WorkingSet

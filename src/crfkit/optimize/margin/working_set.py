@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
-from crfkit.fields import Fields
+from crfkit.optimize.classic.simplex import maximum_on_simplex
 from crfkit.optimize.margin.certified import ShareWeights
-from crfkit.optimize.margin.simplex import maximum_on_simplex
 
 __all__ = ["WorkingSet"]
 

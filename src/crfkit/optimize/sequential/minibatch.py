@@ -29,8 +29,8 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkab
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids
-from crfkit.fields import Fields
 from crfkit.optimize.options import check_above_zero, check_counts
 from crfkit.optimize.problem import End, Penalty, Step, Stopped, evaluate, view_of
 from crfkit.optimize.sequential.sequences import begin_at

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimize.options import check_above_zero, check_counts
 from crfkit.optimize.problem import End, Penalty

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimize.problem import End, Penalty, Step, Stopped, evaluate
 from crfkit.optimize.sequential.sequences import begin_at

@@ -26,8 +26,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.fields import Fields
 from crfkit.native import kernels
 from crfkit.optimize.options import check_above_zero, check_counts
 from crfkit.optimize.problem import End, Penalty, Step, view_of

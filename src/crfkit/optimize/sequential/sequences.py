@@ -12,10 +12,10 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import NotFiniteError
 from crfkit.native import kernels
-from crfkit.once import once
 from crfkit.optimize.problem import Penalty
 from crfkit.optimize.sequential.rules import Rule
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.background import ahead
 from crfkit.arrays import Pointers
-from crfkit.aside import ahead
 from crfkit.optimize.problem import view_of
 from crfkit.optimize.sequential.sequences import SequenceBlocks
 

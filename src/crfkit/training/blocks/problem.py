@@ -19,15 +19,15 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.background import ahead
+from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Ids, Pointers
-from crfkit.aside import ahead
 from crfkit.data.batch import Batch
 from crfkit.errors import warn_about
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined, LinearLoss
 from crfkit.linear.restrict import add, restrict, take
-from crfkit.once import once
 from crfkit.optimize.problem import Convex, Curvature, Differentiable, NotCoveredError, view_of
 from crfkit.optimize.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore

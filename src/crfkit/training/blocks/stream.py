@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.axes import axes
@@ -22,12 +23,11 @@ from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
 from crfkit.data.formats.columns import MOST_COLUMNS
 from crfkit.data.locks import locked_folder, make_folder
 from crfkit.features import Conjunctions
-from crfkit.fields import Fields
 from crfkit.models.files.inspect import checked_alphabet
 from crfkit.models.files.recipes import plain_recipe, recipe_of
 from crfkit.structures.gold import GoldKind, kind_of_gold
-from crfkit.training.fingerprint import digest
-from crfkit.training.tree import read_tree, write_tree
+from crfkit.training.runs.fingerprint import digest
+from crfkit.training.runs.tree import read_tree, write_tree
 
 __all__ = ["BlockedData"]
 

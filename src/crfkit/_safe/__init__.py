@@ -1,0 +1,1 @@
+"""What protects users and their programs: private, and used by all rooms."""

@@ -1,0 +1,233 @@
+"""`OpinionPool`: a logarithmic opinion pool of linear-chain CRFs as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final, NoReturn
+
+import numpy as np
+
+from crfkit.arrays import Floats
+from crfkit.checks import check_choice, check_number
+from crfkit.data.dataset import Dataset
+from crfkit.estimators.chain import ChainCRF
+from crfkit.linear.features import Features
+from crfkit.linear.objective import Objective
+from crfkit.models.model import Metric, Model
+from crfkit.objectives import Likelihood
+from crfkit.optimize.problem import End, Optimizer
+from crfkit.structures import Chain
+from crfkit.structures.chains.local import LocalChain
+from crfkit.structures.structure import Structure
+from crfkit.training.choose import objective_of
+from crfkit.training.classic.many import Task, train_all
+from crfkit.training.classic.pool import KINDS, Kind, learn_weights, pooled
+from crfkit.training.classic.subsets import (
+    Subset,
+    SubsetData,
+    chosen_subsets,
+    label_subsets,
+    positional_subsets,
+    random_subsets,
+)
+from crfkit.training.fit import Fit, Init
+from crfkit.training.foreign import refuse_unknown
+from crfkit.training.stop import Stop
+from crfkit.training.train import with_labels_of
+
+__all__ = ["OpinionPool"]
+
+_CHAIN: Final = Chain()
+_FEATURES: Final = Features()
+_LIKELIHOOD: Final = Likelihood()
+_STOP: Final = Stop()
+_WAYS: Final = ("random", "positional", "label")
+
+
+class OpinionPool(ChainCRF):
+    """Chain CRFs on subsets of the features, pooled by a weighted product of their distributions.
+
+    Gupta (2005) section 2.6; Smith, Cohn & Osborne (2005). The pool is a chain again, so the model has the
+    files, queries and speed of any other. Pooling regularizes: experts may go without a penalty, as in
+    ``objective=Likelihood(l2=0.0)``.
+
+    Parameters
+    ----------
+    experts : int, optional
+        Number of experts: 4 unless given where subsets are random; where they are of labels, one for each
+        label unless given. Positional subsets and functions say it by themselves.
+    subsets : {"random", "positional", "label"} or list of functions
+        What each expert has weights of: a share of the attributes, drawn by itself; attributes of the current
+        token, of tokens before it and of tokens after it, by the offsets of the template or by names like
+        "w[-1]=the" and "-1:w"; all attributes, but weights of some labels only; or the attributes whose names
+        a function accepts. Transitions and real-valued columns are in all experts.
+    share : float
+        Of the attributes that an expert has, where subsets are random.
+    whole : bool
+        Add an expert that has everything, as Smith et al. do.
+    weights : {"sum-to-one", "positive", "free", "equal"}
+        What the weights of the experts may be. All but equal ones are learned by the likelihood of the pool.
+    held_out : float
+        Share of the sequences that only the weights of the experts are learned from; 0: from those that the
+        experts learn from. Data given as ``X_dev`` take its place.
+    structure, features, objective, optimizer, stop
+        Of each expert, as in `ChainCRF`.
+    template, encoding, metric, seed, threads
+        As in `ChainCRF`.
+
+    Attributes
+    ----------
+    model_ : Model
+        The pool as one chain.
+    experts_ : list of Model [K]
+    weights_ : array [K]
+        How much each expert says.
+    subsets_ : list of str [K]
+        What each expert has weights of.
+    classes_ : array of str [L]
+    n_iter_ : int
+        Iterations of all experts together.
+
+    Examples
+    --------
+    >>> from crfkit import Likelihood
+    >>> from crfkit.estimators.classic import OpinionPool
+    >>> X = [["the", "old", "dog"], ["a", "dog"], ["the", "dog"]]
+    >>> y = [["D", "A", "N"], ["D", "N"], ["D", "N"]]
+    >>> pool = OpinionPool(subsets="positional", template="w[-1..1]", held_out=0.0).fit(X, y)
+    >>> pool.subsets_, pool.weights_.round(3).shape
+    (['current', 'before', 'after'], (3,))
+    >>> pool.predict([["a", "old", "dog"]])
+    [['D', 'A', 'N']]
+    """
+
+    experts_: list[Model]
+    weights_: Floats
+    subsets_: list[str]
+
+    _learns_anew: ClassVar[str] = (
+        "call fit with all data, or take the pool as the start of one chain, as in ChainCRF(init=pool.model_)"
+    )
+
+    def __init__(
+        self,
+        experts: int | None = None,
+        subsets: str | Sequence[Callable[[str], bool]] = "random",
+        share: float = 0.5,
+        whole: bool = False,
+        weights: Kind = "sum-to-one",
+        held_out: float = 0.1,
+        structure: Chain | str = _CHAIN,
+        features: Features | str = _FEATURES,
+        objective: Objective | str = _LIKELIHOOD,
+        optimizer: Optimizer | str = "auto",
+        stop: Stop = _STOP,
+        template: Any = None,
+        encoding: str | None = None,
+        metric: Metric | str = "auto",
+        seed: int = 0,
+        threads: int | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
+        self.experts = experts
+        self.subsets = subsets
+        self.share = share
+        self.whole = whole
+        self.weights = weights
+        self.held_out = held_out
+        self.structure = structure
+        self.features = features
+        self.objective = objective
+        self.optimizer = optimizer
+        self.stop = stop
+        self.template = template
+        self.encoding = encoding
+        self.metric = metric
+        self.seed = seed
+        self.threads = threads
+
+    def _train(
+        self,
+        data: Dataset,
+        structure: Structure,
+        progress: bool | None,
+        dev: Dataset | None = None,
+        init: Init = None,  # experts have weights of their own and begin at 0
+    ) -> Model:
+        self._check()
+        data = data.freeze()
+        if isinstance(structure, LocalChain):
+            raise ValueError("a pool of local chains is not a local chain; use structure=Chain()")
+        structure = with_labels_of(structure, data.labels.strings())
+        rest, judge = self._split(data, dev)
+        objective, features = objective_of(self.objective, self.optimizer), Features.of(self.features)
+        subsets = [*self._subsets(rest), *([Subset("everything")] if self.whole else [])]
+
+        def task(k: int, subset: Subset) -> Task:
+            def make(threads: int) -> Fit:
+                view = SubsetData(rest, subset, threads)
+                stop, seed = Stop.of(self.stop), self.seed
+                return Fit(view, structure, objective, features, self.optimizer, stop, None, seed)
+
+            return Task(f"expert {k + 1} ({subset.name})", make)
+
+        tasks = [task(k, subset) for k, subset in enumerate(subsets)]
+        trained = train_all(tasks, threads=self.threads, progress=progress, what="experts")
+        experts = trained.models
+        equal = pooled(experts, np.full(len(experts), 1.0 / len(experts)))
+        kind: Kind = "equal" if trained.interrupted else self.weights
+        found = learn_weights(experts, equal.batch_of(judge), kind, threads=self.threads)
+        self.experts_, self.weights_ = experts, found.weights
+        self.subsets_ = [subset.name for subset in subsets]
+        told = [f"{a:.4f} of {name}" for a, name in zip(found.weights, self.subsets_, strict=True)]
+        summary = trained._replace(interrupted=trained.interrupted or found.end is End.INTERRUPTED).summary(
+            f"OpinionPool of {objective!r}",
+            optimizer="LBFGS",
+            why=f"the weights of the experts: {found.reason}",
+            loss=found.loss,
+            notes=[f"a pool of {len(experts)} experts: {', '.join(told)}"],
+        )
+        return replace(pooled(experts, found.weights), training=summary)
+
+    def _check(self) -> None:
+        if self.experts is not None:
+            check_number("experts", self.experts, 1, whole=True)
+        check_choice("weights", self.weights, KINDS)
+        for name in ("share", "held_out"):
+            given = getattr(self, name)
+            check_number(name, given)
+            if given > 1.0 or (name == "held_out" and given == 1.0):
+                raise ValueError(f"{name} is {given}, expected a share of 1")
+        if isinstance(self.subsets, str):
+            check_choice("subsets", self.subsets, _WAYS, "a list of functions of attribute names")
+
+    def _split(self, data: Dataset, dev: Dataset | None) -> tuple[Dataset, Dataset]:
+        """Return what experts learn from, and what their weights are learned from."""
+        if dev is not None:
+            return data, dev
+        if not self.held_out or self.weights == "equal":
+            return data, data
+        N, order = len(data), np.random.default_rng(self.seed).permutation(len(data))
+        n = max(round(self.held_out * N), 1)
+        if n >= N:
+            raise ValueError(
+                f"held_out={self.held_out} leaves no sequence of {N} for the experts; give held_out=0.0"
+            )
+        return data[np.sort(order[n:])], data[np.sort(order[:n])]
+
+    def _subsets(self, data: Dataset) -> list[Subset]:
+        if self.subsets == "random":
+            experts = 4 if self.experts is None else self.experts
+            return random_subsets(data, experts, self.share, self.seed)
+        if self.subsets == "label":
+            return label_subsets(data.labels.strings(), self.experts)
+        made = (
+            positional_subsets(data) if isinstance(self.subsets, str) else chosen_subsets(data, self.subsets)
+        )
+        if not made:
+            raise ValueError("subsets is empty, expected one function or more")
+        if self.experts not in (None, len(made)):
+            raise ValueError(f"experts is {self.experts}, but the subsets are {len(made)}: leave experts out")
+        return made

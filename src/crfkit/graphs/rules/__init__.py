@@ -1,0 +1,5 @@
+"""Weighted first-order rules (Markov logic), grounded into the cliques of a graph."""
+
+from crfkit.graphs.rules.rules import Rules
+
+__all__ = ["Rules"]

@@ -1,5 +1,0 @@
-"""Weighted first-order rules (Markov logic), grounded into the cliques of a graph."""
-
-from crfkit.rules.rules import Rules
-
-__all__ = ["Rules"]

@@ -1,0 +1,1 @@
+"""Chains: structure, gold and potentials."""

@@ -1,0 +1,1 @@
+"""Graphs: kinds and cliques, batches of data, potentials, evidence."""

@@ -1,0 +1,1 @@
+"""Segments: structure, gold and potentials."""

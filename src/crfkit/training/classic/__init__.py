@@ -1,0 +1,1 @@
+"""Trainings that papers compare with: pools of experts, codes."""

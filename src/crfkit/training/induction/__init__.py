@@ -1,1 +1,0 @@
-"""Feature induction: `crfkit.induce` and its parts."""

@@ -1,0 +1,1 @@
+"""Feature induction: `crfkit.training.induce` and its parts."""

@@ -1,0 +1,1 @@
+"""Runs: the loop around an optimizer, checkpoints, dev sets, convergence, progress."""
