@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
+from crfkit._safe.cached import once
 from crfkit._safe.expressions.parser import Reader, named, parsed, range_width
 from crfkit._safe.expressions.parts import entered, total
 from crfkit._safe.printable import quoted
@@ -81,7 +82,7 @@ class Expression:
         """Return the most steps that matching a whole text of so many characters takes."""
         return total(self._part, length) + length
 
-    @cached_property
+    @once
     def rate(self) -> float:
         """The most steps that a search takes for each character of a text, up to `LONG` of them."""
         return max(self._search(length) / length for length in _LENGTHS)

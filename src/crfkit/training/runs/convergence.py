@@ -101,6 +101,7 @@ class WarnedLast:
 
     Examples
     --------
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     with WarnedLast():
