@@ -22,7 +22,10 @@ VERBS: dict[str, tuple[Any, ...]] = {
 
 
 def test_the_cases_are_all_estimators() -> None:
-    assert {type(one.make()).__name__ for one in CASES.values()} == set(estimators.__all__)
+    assert {type(one.make()).__name__ for one in CASES.values()} == {
+        *estimators.__all__,
+        *estimators.classic.__all__,
+    }
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -17,7 +17,7 @@ from crfkit.estimators.classic import OpinionPool
 from crfkit.features import ItemExtractor
 from crfkit.structures import LocalChain
 from crfkit.structures.constraints import Forbid
-from crfkit.training import subsets
+from crfkit.training.classic import subsets
 from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y
 
 

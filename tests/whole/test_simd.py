@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import crfkit
+import crfkit.native
 from tests.cases.potentials import ENUMERABLE, SWEPT
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ Answers: TypeAlias = dict[str, dict[str, NDArray[Any]]]
 BATTERY = """
 import sys
 import numpy as np
-import crfkit
+import crfkit.native
 from crfkit import inference
 from tests.cases.potentials import ENUMERABLE, SWEPT
 from tests.cases.queries import QUERIES, flat
@@ -98,12 +98,12 @@ def test_levels_agree(level: str, answers: Answers) -> None:
 
 
 def test_unknown_level() -> None:
-    done = run("sse9", "import crfkit; crfkit.native.build_info()")
+    done = run("sse9", "import crfkit.native; crfkit.native.build_info()")
     assert done.returncode != 0
     assert "ValueError: CRFKIT_SIMD: 'sse9' is not available here" in done.stderr
     assert f"choose from {', '.join(LEVELS)}" in done.stderr
 
 
 def test_empty_level_is_the_widest() -> None:
-    done = run("", "import crfkit; print(crfkit.native.build_info()['simd'])")
+    done = run("", "import crfkit.native; print(crfkit.native.build_info()['simd'])")
     assert done.stdout.strip() == LEVELS[-1]
