@@ -3,9 +3,9 @@
     python -m bench.compare_child '{"what": "training", "folder": "...", "corpus": "random60"}'
 
 It runs in this tree and in the older one, so it uses only what both have: `crfkit.data.read`, `crfkit.train`,
-`crfkit.features`, `crfkit.load`, `Model`, `Tagger`, `ChainCRF`, `inference` and the command line. Times are
-seconds of the processor on one thread, the least of several calls: see `Job.least`. The parent writes the
-files of data.
+`crfkit.features`, `crfkit.load`, `Model`, `Tagger`, `ChainCRF`, `inference` and the command line; where names
+differ, the first that there is (`named`, `keyword`). Times are seconds of the processor on one thread, the
+least of several calls: see `Job.least`. The parent writes the files of data.
 """
 
 from __future__ import annotations
@@ -99,6 +99,16 @@ def extracted(path: str, template: str) -> Any:
     return Extractor(recipe)(columns, threads=1)
 
 
+def named(of: Any, *names: str) -> Any:
+    """Return the first attribute of several that there is."""
+    return getattr(of, next(name for name in names if hasattr(of, name)))
+
+
+def keyword(call: Callable[..., Any], value: object, *names: str) -> dict[str, Any]:
+    """Return a value by the first name that a function takes."""
+    return {next(name for name in names if name in inspect.signature(call).parameters): value}
+
+
 # ---- measurements ------------------------------------------------------------------------------------------
 
 
@@ -107,7 +117,7 @@ def identity(job: Job) -> Found:
     import crfkit
     import crfkit.cli
 
-    names = [name for name in ("train", "ChainCRF", "Tagger", "load", "data") if getattr(crfkit, name)]
+    names = [name for name in ("train", "ChainCRF", "load", "data") if getattr(crfkit, name)]
     return {}, {"version": crfkit.__version__, "file": crfkit.__file__, "names": names}
 
 
@@ -121,7 +131,8 @@ def training(job: Job) -> Found:
 
     def train(threads: int | None = 1) -> None:
         objective = crfkit.Likelihood(l2=job.l2)
-        models[:] = [crfkit.train(data, objective=objective, threads=threads, progress=False)]
+        jobs = keyword(crfkit.train, threads, "n_jobs", "threads")
+        models[:] = [crfkit.train(data, objective=objective, progress=False, **jobs)]
 
     figures = {
         f"training {job.corpus}|s": job.timed(train),
@@ -133,8 +144,8 @@ def training(job: Job) -> Found:
         figures[f"training {job.corpus}, all threads, wall|s"] = clock.read()["seconds"]
     model = models[0]
     model.save(job.model(job.corpus))
-    penalty = job.l2 / 2 * float(model.w @ model.w)
-    return figures, {f"objective {job.corpus}": penalty - float(model.log_likelihood(data).sum())}
+    penalty, log_prob = job.l2 / 2 * float(model.w @ model.w), named(model, "log_prob", "log_likelihood")
+    return figures, {f"objective {job.corpus}": penalty - float(log_prob(data).sum())}
 
 
 class EnoughError(Exception):
@@ -154,7 +165,7 @@ def evaluation(job: Job) -> Found:
     )
     cases: dict[str, tuple[str, str, dict[str, Any]]] = {
         "observed pairs": (train, plain, {}),
-        "all pairs": (train, plain, {"features": "all"}),
+        "all pairs": (train, plain, keyword(crfkit.train, "all", "selection", "features")),
         "edge attributes": (train, edges, {}),
         "order 2": (test, plain, order),
     }
@@ -170,7 +181,9 @@ def evaluation(job: Job) -> Found:
 
         data = extracted(path, template)
         try:
-            crfkit.train(data, optimizer="lbfgs", threads=1, listeners=[listen], progress=False, **options)
+            options |= keyword(crfkit.train, "lbfgs", "optimizer", "optimiser")
+            options |= keyword(crfkit.train, 1, "n_jobs", "threads")
+            crfkit.train(data, listeners=[listen], progress=False, **options)
         except EnoughError:
             each = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairwise(marks[3:])]
             figures[f"one evaluation, {name}|s"] = min(each)
@@ -183,13 +196,16 @@ def tagging(job: Job) -> Found:
     """Open a model; tag and get marginals of features that are ready; make features."""
     import crfkit
     from crfkit.features import ItemExtractor
+    from crfkit.models.tagger import Tagger
 
     path = job.model(job.corpus)
     model = crfkit.load(path)
-    tagger = crfkit.models.Tagger(model)
+    tagger = Tagger(model)
     X, y = map(list, sequences(job.file("test.jsonl")))
     made = ItemExtractor()(X)
-    crf = crfkit.ChainCRF(objective="perceptron", threads=1).fit(X[:50], y[:50])
+    one = keyword(crfkit.ChainCRF, 1, "n_jobs", "threads")
+    crf = crfkit.ChainCRF(objective="perceptron", **one).fit(X[:50], y[:50])
+    probabilities = named(model, "marginals", "predict_proba")
     figures = {
         "features from a template|s": job.timed(
             lambda: extracted(job.file("train.txt"), job.file("template"))
@@ -198,7 +214,9 @@ def tagging(job: Job) -> Found:
         "opening a model|s": job.timed(lambda: crfkit.load(path)),
         "Tagger.tag, sequence by sequence|s": job.timed(lambda: [tagger.tag(x) for x in X]),
         "Model.predict|s": job.timed(lambda: model.predict(made, threads=1)),
-        "Model.marginals|s": job.timed(lambda: model.marginals(made, threads=1)),
+        "Model.marginals|s": job.timed(
+            lambda: probabilities(made, **keyword(probabilities, 1, "threads", "n_jobs"))
+        ),
         "ChainCRF.predict|s": job.timed(lambda: crf.predict(X)),
     }
     predicted = json.dumps([tagger.tag(x) for x in X])
@@ -218,7 +236,8 @@ def command_line(job: Job) -> Found:
     """Run the command line: train, tag, and start."""
     crfkit, model = (sys.executable, "-m", "crfkit.cli"), job.model("command")
     out = job.file(f"{job.side}-tagged.txt")
-    quiet = ("--threads", "1", "--quiet")
+    shown = subprocess.run((*crfkit, "train", "--help"), capture_output=True, text=True, check=True).stdout
+    quiet = ("--jobs" if "--jobs" in shown else "--threads", "1", "--quiet")
     learn = (*crfkit, "train", job.file("test.txt"), "-t", job.file("template"), "-o", model, *quiet)
     commands = {
         "crfkit train": learn,
