@@ -205,7 +205,8 @@ def tagging(job: Job) -> Found:
     made = ItemExtractor()(X)
     one = keyword(crfkit.ChainCRF, 1, "n_jobs", "threads")
     crf = crfkit.ChainCRF(objective="perceptron", **one).fit(X[:50], y[:50])
-    probabilities = named(model, "marginals", "predict_proba")
+    probabilities = partial(named(model, "marginals", "predict_proba"), made)
+    jobs = keyword(probabilities, 1, "threads", "n_jobs")
     figures = {
         "features from a template|s": job.timed(
             lambda: extracted(job.file("train.txt"), job.file("template"))
