@@ -215,9 +215,7 @@ def tagging(job: Job) -> Found:
         "opening a model|s": job.timed(lambda: crfkit.load(path)),
         "Tagger.tag, sequence by sequence|s": job.timed(lambda: [tagger.tag(x) for x in X]),
         "Model.predict|s": job.timed(lambda: model.predict(made, threads=1)),
-        "Model.marginals|s": job.timed(
-            lambda: probabilities(made, **keyword(probabilities, 1, "threads", "n_jobs"))
-        ),
+        "Model.marginals|s": job.timed(lambda: probabilities(**jobs)),
         "ChainCRF.predict|s": job.timed(lambda: crf.predict(X)),
     }
     predicted = json.dumps([tagger.tag(x) for x in X])
