@@ -76,7 +76,7 @@ class Evaluator : public Arrangement {
     const Composed c = composed();
     for (const std::vector<Stretch>& tasks : compose_tasks_)
       parallel_for(static_cast<std::int64_t>(tasks.size()), threads, [&](std::int64_t i) {
-        kernels_.compose(rows_, c, tasks[i].first, tasks[i].last, table_->data());
+        kernels_.linear->compose(rows_, c, tasks[i].first, tasks[i].last, table_->data());
         if (sums_)
           std::fill(sums_->data() + tasks[i].first * step_, sums_->data() + tasks[i].last * step_,
                     0.0);
@@ -96,7 +96,7 @@ class Evaluator : public Arrangement {
     std::atomic<bool> finite{true};
     const auto& tasks = edges_.attribute_tasks();
     parallel_for(static_cast<std::int64_t>(tasks.size()), threads, [&](std::int64_t i) {
-      if (!kernels_.fill_factors(*edges, tasks[i].first, tasks[i].last)) finite = false;
+      if (!kernels_.linear->fill_factors(*edges, tasks[i].first, tasks[i].last)) finite = false;
     });
     return finite;
   }
@@ -150,10 +150,11 @@ class Evaluator : public Arrangement {
           pooled.assign(pooled_size(), 0.0);
           std::fill(partial_->data() + edges_.partial(b).first,
                     partial_->data() + edges_.partial(b).last, 0.0);
-          Handle workspace = idle_.take(
-              [this] { return Handle(kernels_.make_workspace(), kernels_.drop_workspace); });
-          if (!kernels_.evaluate(e, tables.get(), b, workspace.get(), pooled.data(),
-                                 &impossible[b]))
+          Handle workspace = idle_.take([this] {
+            return Handle(kernels_.learn->make_workspace(), kernels_.learn->drop_workspace);
+          });
+          if (!kernels_.learn->evaluate(e, tables.get(), b, workspace.get(), pooled.data(),
+                                        &impossible[b]))
             finite = false;
           idle_.leave(std::move(workspace));
         });
@@ -213,10 +214,11 @@ class Evaluator : public Arrangement {
     parallel_for(rows + others, threads, [&](std::int64_t i) {
       const Stretch& task = i < rows ? slots.tasks[i] : loose.tasks[i - rows];
       if (i < rows)
-        kernels_.add_to_slots(slots.credits.view(), slots.thing.data(), node_->data(), task.first,
-                              task.last, step_, sums_->data());
+        kernels_.linear->add_to_slots(slots.credits.view(), slots.thing.data(), node_->data(),
+                                      task.first, task.last, step_, sums_->data());
       else
-        kernels_.gather_loose(rows_, attributes, node_->data(), task.first, task.last, gradient);
+        kernels_.linear->gather_loose(rows_, attributes, node_->data(), task.first, task.last,
+                                      gradient);
     });
   }
 
@@ -231,12 +233,12 @@ class Evaluator : public Arrangement {
       const std::int64_t others = level == 0 ? static_cast<std::int64_t>(loose_tasks_.size()) : 0;
       parallel_for(rows + others, threads, [&](std::int64_t i) {
         if (i < rows) {
-          kernels_.gather(rows_, g, node_->data(), tasks[i].first, tasks[i].last, table_->data(),
-                          gradient);
+          kernels_.linear->gather(rows_, g, node_->data(), tasks[i].first, tasks[i].last,
+                                  table_->data(), gradient);
         } else {
           const Stretch& task = loose_tasks_[i - rows];
-          kernels_.gather_loose(rows_, loose(rounds() > 1), node_->data(), task.first, task.last,
-                                gradient);
+          kernels_.linear->gather_loose(rows_, loose(rounds() > 1), node_->data(), task.first,
+                                        task.last, gradient);
         }
       });
     }

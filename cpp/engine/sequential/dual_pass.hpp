@@ -168,9 +168,10 @@ class DualPass {
       for (std::size_t g = me; g < group_.size(); g += threads_) {
         const std::int64_t next = std::min(count_, done_ + static_cast<std::int64_t>(g) * lanes_);
         if (group_[g].count)
-          kernels_.dual_answer(dual_, group_[g].sequence, group_[g].count, order_ + next,
-                               static_cast<int>(std::min<std::int64_t>(lanes_, count_ - next)),
-                               group_[g].visit, group_[g].scratch);
+          kernels_.learn->dual_answer(
+              dual_, group_[g].sequence, group_[g].count, order_ + next,
+              static_cast<int>(std::min<std::int64_t>(lanes_, count_ - next)), group_[g].visit,
+              group_[g].scratch);
       }
     });
   }
@@ -189,14 +190,14 @@ class DualPass {
   void apply(int me, bool revised) {
     for (int shard = me; shard < dual_.live.shards; shard += threads_)
       each_visit([&](Visit& v) {
-        if (!revised || v.revise != 0.0) kernels_.dual_apply(dual_, v, shard);
+        if (!revised || v.revise != 0.0) kernels_.learn->dual_apply(dual_, v, shard);
       });
   }
 
   void settle() {
     again_ = false;
     each_visit([&](Visit& v) {
-      kernels_.dual_settle(dual_, v);
+      kernels_.learn->dual_settle(dual_, v);
       const double c = weight(v);
       totals_.gap += c * v.gap;
       totals_.gain += c * (v.entropy - v.before) - 0.5 * v.change;
@@ -205,7 +206,7 @@ class DualPass {
       again_ = true;
       ++totals_.revised;
       const double entropy = v.entropy;
-      kernels_.dual_revise(dual_, v);
+      kernels_.learn->dual_revise(dual_, v);
       totals_.gain += c * (v.entropy - entropy) - 0.5 * v.alone;
     });
   }

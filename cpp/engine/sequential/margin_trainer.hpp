@@ -45,8 +45,8 @@ class MarginTrainer {
     const Handle scratch = make_scratch(kernels);
     const auto count = static_cast<std::int64_t>(order.size());
     for (std::int64_t done = 0;;) {
-      const std::int64_t more = kernels.margin_visits(m_, order.data() + done, count - done,
-                                                      gaps.data() + done, scratch.get());
+      const std::int64_t more = kernels.learn->margin_visits(m_, order.data() + done, count - done,
+                                                             gaps.data() + done, scratch.get());
       done += more;
       if (done == count) return true;
       const std::int64_t n = order.data()[done];

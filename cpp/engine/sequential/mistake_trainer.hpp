@@ -48,8 +48,8 @@ class MistakeTrainer {
     m_.spent = spent.data();
     m_.right = right.data();
     m_.seen = seen;
-    return kernels.mistake_pass(m_, order.data(), static_cast<std::int64_t>(order.size()),
-                                make_scratch(kernels).get());
+    return kernels.learn->mistake_pass(m_, order.data(), static_cast<std::int64_t>(order.size()),
+                                       make_scratch(kernels).get());
   }
 
   void read(Written out) const { learner_.read(out); }
