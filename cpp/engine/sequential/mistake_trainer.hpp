@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "engine/handles.hpp"
 #include "engine/sequential/learner.hpp"
+#include "shared/kernels.hpp"
 #include "shared/mistakes.hpp"
 
 namespace crfkit {
