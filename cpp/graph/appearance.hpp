@@ -2,6 +2,8 @@
 // tree-reweighted messages, Wainwright, Jaakkola & Willsky (2005).
 #pragma once
 
+#include <algorithm>
+
 #include "graph/places.hpp"
 
 namespace crfkit {

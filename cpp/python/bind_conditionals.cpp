@@ -1,6 +1,7 @@
 // Pseudo-likelihood and piecewise training for Python.
 #include <nanobind/stl/string.h>
 
+#include "engine/checks.hpp"
 #include "graph/conditionals.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"

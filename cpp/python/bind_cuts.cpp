@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/checks.hpp"
 #include "graph/cuts/binary_factors.hpp"
 #include "graph/cuts/complete.hpp"
 #include "graph/cuts/moves.hpp"

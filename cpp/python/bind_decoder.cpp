@@ -6,6 +6,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "engine/checks.hpp"
 #include "python/decoder.hpp"
 
 namespace crfkit {

@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/checks.hpp"
 #include "graph/elimination/elimination.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/checked_pairs.hpp"
+#include "engine/checks.hpp"
 #include "engine/likelihood/evaluator.hpp"
 #include "engine/linear/row_plan.hpp"
 #include "python/arrays.hpp"

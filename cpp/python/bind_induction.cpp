@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "engine/checks.hpp"
 #include "engine/induction/conjoin.hpp"
 #include "engine/induction/gains.hpp"
 #include "python/arrays.hpp"

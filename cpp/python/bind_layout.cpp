@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/checks.hpp"
 #include "engine/linear/batch_scores.hpp"
 #include "engine/linear/observed.hpp"
 #include "engine/linear/ready_rows.hpp"

@@ -1,6 +1,8 @@
 // Belief propagation for Python: a plan for some scopes, and runs of it.
 #include <nanobind/stl/optional.h>
 
+#include "engine/checks.hpp"
+#include "graph/appearance.hpp"
 #include "graph/beliefs.hpp"
 #include "graph/message_labels.hpp"
 #include "python/graph.hpp"

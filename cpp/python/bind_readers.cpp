@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/checks.hpp"
 #include "python/arrays.hpp"
 #include "python/released.hpp"
 #include "python/row_reader.hpp"

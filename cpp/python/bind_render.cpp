@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/checks.hpp"
 #include "python/checked.hpp"
 #include "python/frozen.hpp"
 #include "python/released.hpp"

@@ -1,6 +1,7 @@
 // Mean field, Gibbs sampling and annealing for Python.
 #include <nanobind/stl/optional.h>
 
+#include "engine/checks.hpp"
 #include "graph/first_labeling.hpp"
 #include "graph/gibbs.hpp"
 #include "graph/mean_field.hpp"

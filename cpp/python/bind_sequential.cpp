@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/checks.hpp"
 #include "engine/sequential/coordinate.hpp"
 #include "engine/sequential/dual_trainer.hpp"
 #include "engine/sequential/margin_trainer.hpp"

@@ -1,6 +1,7 @@
 // Expectation propagation with trees for Python.
 #include <nanobind/stl/optional.h>
 
+#include "engine/checks.hpp"
 #include "graph/tree_ep.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"

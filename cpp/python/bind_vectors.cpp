@@ -72,8 +72,8 @@ void combine(const Kernels& kernels, Reals coefficients, const std::vector<KeptR
   const std::vector<const std::uint16_t*> brief = pointers(briefs, out.size());
   Released release;
   by_blocks(out.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
-    kernels.combine_vectors(coefficients.data(), data.data(), static_cast<int>(data.size()),
-                            brief.data(), static_cast<int>(brief.size()), first, last, out.data());
+    kernels.vectors->combine(coefficients.data(), data.data(), static_cast<int>(data.size()),
+                             brief.data(), static_cast<int>(brief.size()), first, last, out.data());
   });
 }
 
@@ -82,7 +82,7 @@ void shorten(const Kernels& kernels, Written x, WrittenBriefs out, int threads) 
   check_length("out", out.size(), brief_length(x.size()));
   Released release;
   by_blocks(x.size(), 0, threads, [&](std::int64_t first, std::int64_t last, double*) {
-    kernels.shorten_vector(x.data(), first, last, out.data());
+    kernels.vectors->shorten(x.data(), first, last, out.data());
   });
 }
 
@@ -110,12 +110,12 @@ Given<double> products(const Vectors& vectors, const std::vector<KeptReals>& oth
 
 Given<double> dots(const Kernels& kernels, const std::vector<KeptReals>& vectors,
                    const std::vector<KeptReals>& others, int threads) {
-  return products(vectors, others, threads, kernels.dot_vectors);
+  return products(vectors, others, threads, kernels.vectors->dot);
 }
 
 Given<double> brief_dots(const Kernels& kernels, const std::vector<Briefs>& briefs,
                          const std::vector<KeptReals>& others, int threads) {
-  return products(briefs, others, threads, kernels.dot_briefs);
+  return products(briefs, others, threads, kernels.vectors->dot_briefs);
 }
 
 std::vector<double> add_l2(const Kernels& kernels, Reals l2, Reals w, Written gradient,
@@ -127,8 +127,9 @@ std::vector<double> add_l2(const Kernels& kernels, Reals l2, Reals w, Written gr
   if (direction) check_length("direction", direction->size(), F);
   Released release;
   return by_blocks(F, 4, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
-    kernels.add_l2(strength.value, strength.shared, w.data(),
-                   direction ? direction->data() : nullptr, first, last, gradient.data(), sums);
+    kernels.vectors->add_l2(strength.value, strength.shared, w.data(),
+                            direction ? direction->data() : nullptr, first, last, gradient.data(),
+                            sums);
   });
 }
 
@@ -141,8 +142,8 @@ std::vector<double> pseudo_gradient(const Kernels& kernels, Reals l1, Reals w, R
   check_length("out", out.size(), F);
   Released release;
   return by_blocks(F, 2, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
-    kernels.pseudo_gradient(strength.value, strength.shared, w.data(), gradient.data(), first, last,
-                            out.data(), sums);
+    kernels.vectors->pseudo_gradient(strength.value, strength.shared, w.data(), gradient.data(),
+                                     first, last, out.data(), sums);
   });
 }
 
@@ -153,8 +154,8 @@ double align(const Kernels& kernels, Reals l1, Reals pseudo, Written direction, 
   check_length("direction", direction.size(), F);
   Released release;
   return by_blocks(F, 1, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
-    kernels.align(strength.value, strength.shared, pseudo.data(), first, last, direction.data(),
-                  sums);
+    kernels.vectors->align(strength.value, strength.shared, pseudo.data(), first, last,
+                           direction.data(), sums);
   })[0];
 }
 
@@ -168,8 +169,8 @@ std::vector<double> move_in_orthant(const Kernels& kernels, Reals l1, Reals w, R
   check_length("out", out.size(), F);
   Released release;
   return by_blocks(F, 3, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
-    kernels.move_in_orthant(strength.value, strength.shared, w.data(), pseudo.data(),
-                            direction.data(), length, first, last, out.data(), sums);
+    kernels.vectors->move_in_orthant(strength.value, strength.shared, w.data(), pseudo.data(),
+                                     direction.data(), length, first, last, out.data(), sums);
   });
 }
 

@@ -97,7 +97,7 @@ class Decoder {
                         read.walk.valued() ? read.walk.value.data() : nullptr};
     bool finite = true;
     unlocked(o.ptr[T] * labels(), [&] {
-      finite = kernels_.score(rows_, o, nullptr, 0, T, node.data(), read.scratch.get());
+      finite = kernels_.linear->score(rows_, o, nullptr, 0, T, node.data(), read.scratch.get());
     });
     if (!finite) refuse_scores(node, T);
   }

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/checks.hpp"
 #include "engine/threads/run_task.hpp"
 #include "python/arrays.hpp"
 #include "python/checked.hpp"

@@ -20,21 +20,9 @@ struct SliceKernels;
 struct SmallGraphKernels;
 struct VisitKernels;
 
-struct Kernels {
-  const char* name;
-  std::int64_t (*pooled_size)(const Problem&, bool steps);
-  // Shared tables in the form that the task needs; read-only afterwards.
-  void* (*prepare)(const Problem&, const Task&);
-  void (*release)(void*);
-  // Answers the task for some sequences (in order of falling length) and adds their pooled credits
-  // to `pooled`, which may be null when no credits are wanted.  Safe to call from many threads with
-  // different sequences, sums and scratches; without a scratch it takes memory of its own.
-  void (*run)(const Problem&, const Task&, const void* prepared, const std::int64_t* sequences,
-              std::int64_t count, double* pooled, void* scratch);
-  // Second derivatives of one chain of order 1 (tangent.hpp); needs a scratch.
-  void (*tangents)(const Problem&, std::int64_t sequence, Tangents&, void* scratch);
-
-  // Layouts: weights to scores, credits to gradients (score_scatter.hpp).
+// Layouts: weights to scores, gradients of scores to gradients of weights.
+struct LinearKernels {
+  // score_scatter.hpp
   void (*expand)(const Rows&, const std::int32_t* attribute, std::int64_t count, double* table);
   bool (*score)(const Rows&, const Occurrences&, const double* base, std::int64_t first,
                 std::int64_t last, double* out, void* scratch);
@@ -43,29 +31,20 @@ struct Kernels {
   void (*sum_runs)(const Rows&, const double* credit, std::int64_t positions, const Runs&,
                    double* sums);
 
-  // Optimizers: passes over weights [first, last); sums are added to (vectors.hpp).
-  void (*combine_vectors)(const double* coefficients, const double* const* vectors, int count,
-                          const std::uint16_t* const* briefs, int brief_count, std::int64_t first,
-                          std::int64_t last, double* out);
-  void (*shorten_vector)(double* x, std::int64_t first, std::int64_t last, std::uint16_t* out);
-  void (*dot_vectors)(const double* const* vectors, int count, const double* const* others,
-                      int other_count, std::int64_t first, std::int64_t last, double* sums);
-  void (*dot_briefs)(const std::uint16_t* const* briefs, int count, const double* const* others,
-                     int other_count, std::int64_t first, std::int64_t last, double* sums);
-  void (*add_l2)(const double* l2, bool shared, const double* w, const double* direction,
-                 std::int64_t first, std::int64_t last, double* gradient, double* sums);
-  void (*pseudo_gradient)(const double* l1, bool shared, const double* w, const double* gradient,
-                          std::int64_t first, std::int64_t last, double* out, double* sums);
-  void (*align)(const double* l1, bool shared, const double* pseudo, std::int64_t first,
-                std::int64_t last, double* direction, double* sums);
-  void (*move_in_orthant)(const double* l1, bool shared, const double* w, const double* pseudo,
-                          const double* direction, double length, std::int64_t first,
-                          std::int64_t last, double* out, double* sums);
+  // The native likelihood (compose.hpp, edge_factors.hpp).
+  void (*compose)(const Rows&, const Composed&, std::int64_t first, std::int64_t last,
+                  double* table);
+  bool (*fill_factors)(const EdgeRows&, std::int64_t first, std::int64_t last);
+  void (*add_to_slots)(const Transposed&, const std::int32_t* slot, const double* credit,
+                       std::int64_t first, std::int64_t last, std::int64_t step, double* sums);
+  void (*gather)(const Rows&, const Gathering&, const double* credit, std::int64_t first,
+                 std::int64_t last, double* table, double* gradient);
+  void (*gather_loose)(const Rows&, const Loose&, const double* credit, std::int64_t first,
+                       std::int64_t last, double* gradient);
+};
 
-  // Memory that is used again from call to call, by one thread at a time.
-  void* (*make_scratch)();
-  void (*free_scratch)(void*);
-
+// Training methods: visits and blocks.
+struct LearnKernels {
   // Dual training (dual.hpp).  The scratch holds what the visits of one group point to.
   void (*dual_answer)(const Dual&, const std::int64_t* sequences, int lanes,
                       const std::int64_t* soon, int next, Visit*, void* scratch);
@@ -85,24 +64,61 @@ struct Kernels {
   std::int64_t (*margin_visits)(Margins&, const std::int64_t* order, std::int64_t count,
                                 double* gaps, void* scratch);
 
-  // The native likelihood (compose.hpp, likelihood.hpp).
-  // Sequences of a group, at the most.
-  int (*lanes)(int labels, int order, std::int64_t longest);
+  // The native likelihood (likelihood.hpp, segment_likelihood.hpp).
   void* (*make_workspace)();  // of one thread at a time
   void (*drop_workspace)(void*);
-  void (*compose)(const Rows&, const Composed&, std::int64_t first, std::int64_t last,
-                  double* table);
-  bool (*fill_factors)(const EdgeRows&, std::int64_t first, std::int64_t last);
   bool (*evaluate)(const Evaluation&, const void* prepared, std::int64_t block, void* workspace,
                    double* pooled, std::int64_t* impossible);
-  void (*add_to_slots)(const Transposed&, const std::int32_t* slot, const double* credit,
-                       std::int64_t first, std::int64_t last, std::int64_t step, double* sums);
-  void (*gather)(const Rows&, const Gathering&, const double* credit, std::int64_t first,
-                 std::int64_t last, double* table, double* gradient);
-  void (*gather_loose)(const Rows&, const Loose&, const double* credit, std::int64_t first,
-                       std::int64_t last, double* gradient);
+};
 
-  // Graphs: one table for each engine, in a file of its own (kernels/graph/).
+// Optimizers: passes over weights [first, last); sums are added to (vectors.hpp).
+struct VectorKernels {
+  void (*combine)(const double* coefficients, const double* const* vectors, int count,
+                  const std::uint16_t* const* briefs, int brief_count, std::int64_t first,
+                  std::int64_t last, double* out);
+  void (*shorten)(double* x, std::int64_t first, std::int64_t last, std::uint16_t* out);
+  void (*dot)(const double* const* vectors, int count, const double* const* others, int other_count,
+              std::int64_t first, std::int64_t last, double* sums);
+  void (*dot_briefs)(const std::uint16_t* const* briefs, int count, const double* const* others,
+                     int other_count, std::int64_t first, std::int64_t last, double* sums);
+  void (*add_l2)(const double* l2, bool shared, const double* w, const double* direction,
+                 std::int64_t first, std::int64_t last, double* gradient, double* sums);
+  void (*pseudo_gradient)(const double* l1, bool shared, const double* w, const double* gradient,
+                          std::int64_t first, std::int64_t last, double* out, double* sums);
+  void (*align)(const double* l1, bool shared, const double* pseudo, std::int64_t first,
+                std::int64_t last, double* direction, double* sums);
+  void (*move_in_orthant)(const double* l1, bool shared, const double* w, const double* pseudo,
+                          const double* direction, double length, std::int64_t first,
+                          std::int64_t last, double* out, double* sums);
+};
+
+// The sweep, and the way to all other tables.
+struct Kernels {
+  const char* name;
+  std::int64_t (*pooled_size)(const Problem&, bool steps);
+  // Shared tables in the form that the task needs; read-only afterwards.
+  void* (*prepare)(const Problem&, const Task&);
+  void (*release)(void*);
+  // Answers the task for some sequences (in order of falling length) and adds their pooled credits
+  // to `pooled`, which may be null when no credits are wanted.  Safe to call from many threads with
+  // different sequences, sums and scratches; without a scratch it takes memory of its own.
+  void (*run)(const Problem&, const Task&, const void* prepared, const std::int64_t* sequences,
+              std::int64_t count, double* pooled, void* scratch);
+  // Second derivatives of one chain of order 1 (tangent.hpp); needs a scratch.
+  void (*tangents)(const Problem&, std::int64_t sequence, Tangents&, void* scratch);
+
+  // Sequences of a group, at the most.
+  int (*lanes)(int labels, int order, std::int64_t longest);
+
+  // Memory that is used again from call to call, by one thread at a time.
+  void* (*make_scratch)();
+  void (*free_scratch)(void*);
+
+  // Tables of their own, each in a file of kernels/ or, for the engines of graphs, of
+  // kernels/graph/.
+  const LinearKernels* linear;
+  const LearnKernels* learn;
+  const VectorKernels* vectors;
   const ContractionKernels* contraction;
   const SmallGraphKernels* small_graphs;
   const SliceKernels* slices;

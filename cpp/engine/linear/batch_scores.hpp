@@ -22,7 +22,7 @@ inline bool score_batch(const Kernels& kernels, const Rows& rows, const Occurren
   std::atomic<bool> finite{true};
   parallel_for((last - first + kScoreBlock - 1) / kScoreBlock, threads, [&](std::int64_t b) {
     const std::int64_t from = first + b * kScoreBlock, to = std::min(from + kScoreBlock, last);
-    if (!kernels.score(rows, o, base, from, to, out + (from - first) * rows.width, nullptr))
+    if (!kernels.linear->score(rows, o, base, from, to, out + (from - first) * rows.width, nullptr))
       finite = false;
   });
   return finite;
@@ -38,12 +38,12 @@ inline void scatter_batch(const Kernels& kernels, const RowPlan& plan, const Tra
   parallel_for(static_cast<std::int64_t>(transpose.tasks.size()), threads, [&](std::int64_t i) {
     const Transpose::Task& task = transpose.tasks[i];
     if (task.sums < 0) {
-      kernels.scatter(rows, view, credit, transpose.positions, task.first, task.last, add,
-                      gradient);
+      kernels.linear->scatter(rows, view, credit, transpose.positions, task.first, task.last, add,
+                              gradient);
     } else {
       double* own = sums.data() + task.sums * size;
       std::fill_n(own, size, 0.0);
-      kernels.sum_runs(rows, credit, transpose.positions, transpose.view(task), own);
+      kernels.linear->sum_runs(rows, credit, transpose.positions, transpose.view(task), own);
     }
   });
   for (std::size_t slot = 0; slot < transpose.frequent.size(); ++slot) {

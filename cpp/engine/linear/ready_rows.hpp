@@ -22,9 +22,9 @@ class ReadyRows {
     view_ = plan.view(weights_.data() + offset, F - offset, table_.data());
     const std::int64_t wide = static_cast<std::int64_t>(plan.wide.size());
     parallel_for((wide + kScoreBlock - 1) / kScoreBlock, threads, [&](std::int64_t b) {
-      kernels.expand(view_, plan.wide.data() + b * kScoreBlock,
-                     std::min(kScoreBlock, wide - b * kScoreBlock),
-                     table_.data() + b * kScoreBlock * plan.step());
+      kernels.linear->expand(view_, plan.wide.data() + b * kScoreBlock,
+                             std::min(kScoreBlock, wide - b * kScoreBlock),
+                             table_.data() + b * kScoreBlock * plan.step());
     });
   }
 

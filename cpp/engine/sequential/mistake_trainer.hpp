@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "engine/handles.hpp"
 #include "engine/sequential/learner.hpp"
+#include "shared/kernels.hpp"
 #include "shared/mistakes.hpp"
 
 namespace crfkit {
@@ -48,8 +50,8 @@ class MistakeTrainer {
     m_.spent = spent.data();
     m_.right = right.data();
     m_.seen = seen;
-    return kernels.mistake_pass(m_, order.data(), static_cast<std::int64_t>(order.size()),
-                                make_scratch(kernels).get());
+    return kernels.learn->mistake_pass(m_, order.data(), static_cast<std::int64_t>(order.size()),
+                                       make_scratch(kernels).get());
   }
 
   void read(Written out) const { learner_.read(out); }

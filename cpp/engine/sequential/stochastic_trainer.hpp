@@ -4,7 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "engine/handles.hpp"
 #include "engine/sequential/learner.hpp"
+#include "shared/kernels.hpp"
 #include "shared/stochastic.hpp"
 
 namespace crfkit {
@@ -49,7 +51,7 @@ class StochasticTrainer {
     s_.offset = offset;
     const Handle scratch = make_scratch(kernels);
     const double loss =
-        kernels.stochastic_visits(s_, order.data(), rate.data(), count, scratch.get());
+        kernels.learn->stochastic_visits(s_, order.data(), rate.data(), count, scratch.get());
     due[0] = s_.attributes.due;
     due[1] = s_.others.due;
     return loss;
@@ -57,7 +59,7 @@ class StochasticTrainer {
 
   // Ends a pass.
   void settle(const Kernels& kernels) {
-    kernels.stochastic_settle(s_, make_scratch(kernels).get());
+    kernels.learn->stochastic_settle(s_, make_scratch(kernels).get());
   }
 
   void read(Written out) const { learner_.read(out); }

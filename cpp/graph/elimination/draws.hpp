@@ -8,6 +8,7 @@
 
 #include "graph/elimination/sums.hpp"
 #include "graph/elimination/trace.hpp"
+#include "shared/interrupts.hpp"
 
 namespace crfkit {
 

@@ -7,16 +7,11 @@
 // component that fails is summed again in logarithms.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "graph/elimination/cells.hpp"
 #include "graph/elimination/component.hpp"
-#include "graph/elimination/contract.hpp"
-#include "graph/elimination/semiring.hpp"
 #include "graph/elimination/trace.hpp"
 #include "shared/contraction.hpp"
 
@@ -36,116 +31,25 @@ class ComponentSum {
       : c_(c), program_(*c.program), f_(f), left_(left), kernels_(kernels), threads_(threads) {}
 
   // log Z; marginals are written where `out` is given.
-  double run(MarginalsOut* out) {
-    logs_ = false;
-    double value = forward(out != nullptr);
-    if (!lost_ && out && value > -std::numeric_limits<double>::infinity()) reverse(*out);
-    if (lost_) {
-      logs_ = true;
-      value = forward(out != nullptr);
-      if (out && value > -std::numeric_limits<double>::infinity()) reverse(*out);
-    }
-    return value;
-  }
+  double run(MarginalsOut* out);
 
   // Sums that keep all tables, for draws; false if there is no labeling.
-  bool keep_tables() {
-    logs_ = false;
-    double value = forward(true);
-    if (lost_) logs_ = true, value = forward(true);
-    return value > -std::numeric_limits<double>::infinity();
-  }
+  bool keep_tables();
 
   // Weights of the choices of a step, up to a factor: the largest is above 0.
-  void weights(const Step& step, const Choices& choices, std::vector<double>& out) const {
-    out.clear();
-    const double* a = table_[step.a].cell.get();
-    const double* b = step.b < 0 ? nullptr : table_[step.b].cell.get();
-    double most = -std::numeric_limits<double>::infinity();
-    choices.each([&](std::int64_t i, std::int64_t j) {
-      out.push_back(logs_ ? a[i] + (b ? b[j] : 0.0) : a[i] * (b ? b[j] : 1.0));
-      most = std::max(most, out.back());
-    });
-    if (logs_)
-      for (double& x : out) x = std::exp(x - most);
-  }
+  void weights(const Step& step, const Choices& choices, std::vector<double>& out) const;
 
  private:
   static constexpr double kSmall = -1000.0, kLarge = 1000.0;  // log2: products beyond are not safe
   static constexpr double kCounts = -900.0;  // log2 Z at least, in the reverse pass
 
-  double forward(bool keep) {
-    lost_ = false;
-    pool_ = CellPool(program_.cells);
-    for (std::vector<Numbers>* each : {&table_, &adjoint_, &joint_}) each->clear();
-    table_.resize(program_.table.size());
-    peaks_ = 0.0;
-    for (std::size_t s = 0; s < program_.step.size(); ++s) {
-      const Step& step = program_.step[s];
-      for (const std::int32_t t : {step.a, step.b})
-        if (t >= 0 && t < program_.leaves) make_leaf(t);
-      if (lost_) return 0.0;
-      Numbers &a = table_[step.a], &out = table_[step.out];
-      Numbers* b = step.b < 0 ? nullptr : &table_[step.b];
-      const ProgramTable& made = program_.table[step.out];
-      const double terms = std::log2(program_.many_cells(step.summed));
-      if (!logs_ && !safe(a, b, terms)) {
-        if (!tighten(step.a) || (b && !tighten(step.b)))
-          return -std::numeric_limits<double>::infinity();  // a table without a number above 0
-        if ((lost_ = !safe(a, b, terms))) return 0.0;
-      }
-      const double* from = a.cell.get();
-      if (step.in_place) {
-        out.cell = std::move(a.cell);
-      } else {
-        out.cell = pool_.take(made.cells);
-      }
-      combine(step.a, step.b, step.out, from, b ? b->cell.get() : nullptr, out.cell.get());
-      out.exponent = a.exponent + (b ? b->exponent : 0);
-      out.low = a.low + (b ? b->low : 0.0);
-      out.high = a.high + (b ? b->high : 0.0) + terms;
-      if (!keep || step.turns()) pool_.give(a.cell);
-      if (!keep && b) pool_.give(b->cell);
-    }
-    const Numbers& last = table_[program_.step.back().out];
-    const double z = last.cell[0];
-    if (logs_) return z_ = peaks_ + z;
-    if (!(z > 0.0)) return -std::numeric_limits<double>::infinity();
-    bits_ = std::log2(z) + static_cast<double>(last.exponent);
-    return z_ = std::log(z) + static_cast<double>(last.exponent) * std::log(2.0) + peaks_;
-  }
+  double forward(bool keep);
 
   // The contraction of two tables, b may be -1 and null; returns log2 of products for each cell.
   double combine(std::int32_t a, std::int32_t b, std::int32_t c, const double* from,
-                 const double* with, double* to) const {
-    const std::int64_t cells = program_.table[c].cells;
-    if (logs_) {
-      contract_logs(program_.loops(a, b, c), from, with, to);
-      return 0.0;
-    }
-    const KernelLoops loops = program_.kernel_loops(a, b, c);
-    contract(kernels_.sum, 0.0, loops, from, with, to, cells, threads_);
-    return std::log2(loops.work / static_cast<double>(cells));
-  }
+                 const double* with, double* to) const;
 
-  void make_leaf(std::int32_t t) {
-    const std::int64_t cells = program_.table[t].cells;
-    Numbers& leaf = table_[t];
-    leaf.cell = pool_.take(cells);
-    double* x = leaf.cell.get();
-    c_.fill(f_, left_, t, x);
-    double most = -std::numeric_limits<double>::infinity(), least = -most;
-    for (std::int64_t i = 0; i < cells; ++i) {
-      most = std::max(most, x[i]);
-      if (x[i] > -std::numeric_limits<double>::infinity()) least = std::min(least, x[i]);
-    }
-    if (most == -std::numeric_limits<double>::infinity()) most = least = 0.0;  // all are forbidden
-    peaks_ += most;
-    leaf.low = (least - most) * (1.0 / std::log(2.0)) - 1e-6;
-    leaf.high = 1e-6;
-    lost_ |= !logs_ && leaf.low < kSmall;
-    for (std::int64_t i = 0; i < cells; ++i) x[i] = logs_ ? x[i] - most : std::exp(x[i] - most);
-  }
+  void make_leaf(std::int32_t t);
 
   static bool safe(const Numbers& a, const Numbers* b, double terms) {
     return a.low + (b ? b->low : 0.0) > kSmall && a.high + (b ? b->high : 0.0) + terms < kLarge;
@@ -153,172 +57,26 @@ class ComponentSum {
 
   // Scales a table so that its largest number is between 1 and 2; false if all are 0.
   bool tighten(std::int32_t t) { return tighten(table_[t], program_.table[t].cells); }
-  bool tighten(Numbers& table, std::int64_t cells) {
-    double least, most;
-    kernels_.range(table.cell.get(), cells, &least, &most);
-    if (!(most > 0.0)) return false;
-    int shift;
-    std::frexp(most, &shift);
-    --shift;
-    if (shift) {
-      // In two steps: 2^-shift itself may not be a double.
-      const int half = shift / 2;
-      kernels_.multiply(table.cell.get(), cells, std::ldexp(1.0, -half));
-      kernels_.multiply(table.cell.get(), cells, std::ldexp(1.0, half - shift));
-      table.exponent += shift;
-    }
-    table.low = std::log2(least) - shift - 1e-6;
-    table.high = 1.0;
-    return true;
-  }
+  bool tighten(Numbers& table, std::int64_t cells);
 
   // ---- the reverse pass: adjoints of tables, from the last to the leaves
 
-  void reverse(MarginalsOut& out) {
-    adjoint_.clear();
-    adjoint_.resize(program_.table.size());
-    joint_.clear();
-    joint_.resize(program_.table.size());
-    Numbers& root = adjoint_[program_.step.back().out];
-    root.cell = pool_.take(1);
-    root.cell[0] = logs_ ? 0.0 : 1.0;
-    choose_leaves();
-    for (std::size_t s = program_.step.size(); s-- > 0;) {
-      const Step& step = program_.step[s];
-      Numbers& above = adjoint_[step.out];
-      if (!step.in_place) {
-        if (step.turns() && program_.needs_value(step.a)) {  // it was given up for the turned one
-          const bool joint = static_cast<bool>(joint_[step.out].cell);
-          Numbers &from = (joint ? joint_ : table_)[step.out],
-                  &to = (joint ? joint_ : table_)[step.a];
-          const std::int64_t cells = program_.table[step.a].cells;
-          to.cell = pool_.take(cells);
-          to.exponent = from.exponent;
-          combine(step.out, -1, step.a, from.cell.get(), nullptr, to.cell.get());
-          pool_.give(from.cell);
-        }
-        pool_.give(table_[step.out].cell);
-      }
-      if (!logs_ && !counts(step, above)) {
-        lost_ = true;
-        return;
-      }
-      if (step.in_place) {
-        part(step);
-      } else {
-        make_adjoint(step.a, step.b, step.out);
-        if (step.b >= 0) make_adjoint(step.b, step.a, step.out);
-      }
-      pool_.give(above.cell);
-      for (const std::int32_t t : {step.a, step.b}) {
-        if (t < 0) continue;
-        if (t < program_.leaves) finish_leaf(t, adjoint_[t], out);
-        if (!program_.needs_value(t)) pool_.give(table_[t].cell);
-      }
-    }
-  }
+  void reverse(MarginalsOut& out);
 
-  void make_adjoint(std::int32_t t, std::int32_t other, std::int32_t from) {
-    const Numbers& above = adjoint_[from];
-    Numbers& made = adjoint_[t];
-    made.cell = pool_.take(program_.table[t].cells);
-    const double terms = combine(from, other, t, above.cell.get(),
-                                 other < 0 ? nullptr : table_[other].cell.get(), made.cell.get());
-    made.exponent = above.exponent + (other < 0 ? 0 : table_[other].exponent);
-    made.high = above.high + (other < 0 ? 0.0 : table_[other].high) + terms;
-  }
+  void make_adjoint(std::int32_t t, std::int32_t other, std::int32_t from);
 
   // A step in place, out = a * b in the cells of a: a itself is gone.  But adjoint * value of out
   // is that of a as well, cell by cell, and its sums are those of b (the same marginals); the
   // adjoint of b is these by b.  Where b is 0 they are 0, and so is all that leads there.
-  void part(const Step& step) {
-    Numbers &above = adjoint_[step.out], &value = table_[step.out], &b = table_[step.b];
-    const std::int64_t cells = program_.table[step.b].cells;
-    Numbers& made = adjoint_[step.b];
-    made.cell = pool_.take(cells);
-    Numbers joint = std::move(joint_[step.out]);
-    const bool known = static_cast<bool>(joint.cell);
-    const double* from = known ? joint.cell.get() : value.cell.get();
-    combine(step.out, known ? -1 : step.out, step.b, from, known ? nullptr : above.cell.get(),
-            made.cell.get());
-    made.exponent = (known ? joint.exponent : value.exponent + above.exponent) - b.exponent;
-    if (!logs_) tighten(made, cells);
-    for (std::int64_t i = 0; i < cells; ++i) {
-      double& x = made.cell[i];
-      if (logs_) {
-        if (x > -std::numeric_limits<double>::infinity()) x -= b.cell[i];
-      } else if (b.cell[i] > 0.0) {
-        x /= b.cell[i];
-      }
-    }
-    if (!logs_) tighten(made, cells);
-    if (program_.needs_value(step.a)) {
-      if (!known) {
-        joint.cell = std::move(value.cell);
-        joint.exponent = value.exponent + above.exponent;
-        combine(step.out, step.out, step.out, joint.cell.get(), above.cell.get(), joint.cell.get());
-      }
-      joint_[step.a] = std::move(joint);
-    }
-    pool_.give(value.cell);
-    Numbers& rest = adjoint_[step.a];
-    rest.cell = std::move(above.cell);
-    combine(step.out, step.b, step.out, rest.cell.get(), b.cell.get(), rest.cell.get());
-    rest.exponent = above.exponent + b.exponent;
-    rest.high = above.high + b.high;
-  }
+  void part(const Step& step);
 
   // Whether what underflows in the adjoints of a step is nothing beside Z.
-  bool counts(const Step& step, Numbers& above) {
-    const auto holds = [&] {
-      const Numbers& a = table_[step.a];
-      const double b_high = step.b < 0 ? 0.0 : table_[step.b].high;
-      const double exponents = static_cast<double>(above.exponent + a.exponent +
-                                                   (step.b < 0 ? 0 : table_[step.b].exponent));
-      const double highest = std::max({0.0, above.high, a.high, b_high});
-      if (step.in_place && !joint_[step.out].cell) {
-        const Numbers& value = table_[step.out];
-        const double scaled = bits_ - static_cast<double>(above.exponent + value.exponent);
-        if (scaled < kCounts + highest || above.high + value.high > kLarge - 64) return false;
-      }
-      return bits_ - exponents > kCounts + highest &&
-             std::max(0.0, above.high) + std::max(0.0, a.high) + std::max(0.0, b_high) <
-                 kLarge - 64;
-    };
-    if (holds()) return true;
-    if (!tighten(above, program_.table[step.out].cells)) return true;  // nothing leads to Z
-    if (table_[step.a].cell) tighten(step.a);
-    if (step.b >= 0) tighten(step.b);
-    if (step.in_place && table_[step.out].cell) tighten(step.out);
-    return holds();
-  }
+  bool counts(const Step& step, Numbers& above);
 
   // The smallest leaf of each variable answers for it.
-  void choose_leaves() {
-    std::vector<std::int32_t> best(program_.width.size(), -1);
-    for (std::int32_t t = 0; t < program_.leaves; ++t)
-      for (const std::int32_t v : program_.table[t].axis)
-        if (best[v] < 0 || program_.table[t].cells < program_.table[best[v]].cells) best[v] = t;
-    wants_.assign(program_.leaves, {});
-    for (std::int32_t t = 0; t < program_.leaves; ++t)
-      for (const std::int32_t v : program_.table[t].axis) wants_[t].push_back(best[v] == t);
-  }
+  void choose_leaves();
 
-  void finish_leaf(std::int32_t t, Numbers& adjoint, MarginalsOut& out) {
-    const std::int64_t cells = program_.table[t].cells;
-    double* p = adjoint.cell.get();
-    const double* x = table_[t].cell.get();
-    double total = 0.0;
-    const double shift = static_cast<double>(adjoint.exponent + table_[t].exponent) - bits_;
-    const double scale = logs_ ? 1.0 : std::exp2(shift);
-    for (std::int64_t i = 0; i < cells; ++i) {
-      p[i] = logs_ ? std::exp(p[i] + x[i] + peaks_ - z_) : x[i] * p[i] * scale;
-      total += p[i];
-    }
-    for (std::int64_t i = 0; i < cells; ++i) p[i] /= total;
-    spread(c_, f_, left_, t, p, wants_[t], out);
-    pool_.give(adjoint.cell);
-  }
+  void finish_leaf(std::int32_t t, Numbers& adjoint, MarginalsOut& out);
 
   const Component& c_;
   const Program& program_;

@@ -190,6 +190,9 @@ double factors(const TableTerms& c, std::int64_t first, std::int64_t last, doubl
 
 }  // namespace
 
-const ConditionalKernels conditionals = {labels, factors};
+const ConditionalKernels conditionals = {
+    .labels = labels,
+    .factors = factors,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -279,6 +279,12 @@ void multiply(double* values, std::int64_t count, double factor) {
 
 }  // namespace
 
-const ContractionKernels contraction = {"contraction", run<Sum>, run<Best>, range, multiply};
+const ContractionKernels contraction = {
+    .name = "contraction",
+    .sum = run<Sum>,
+    .best = run<Best>,
+    .range = range,
+    .multiply = multiply,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH

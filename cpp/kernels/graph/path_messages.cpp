@@ -114,7 +114,15 @@ void pack_table(const double* cell, int rows, int columns, bool transposed, doub
 
 }  // namespace
 
-const PathKernels path_messages = {scratch_size, send,         visit,        weigh,
-                                   visit_few,    exponentiate, packed_cells, pack_table};
+const PathKernels path_messages = {
+    .scratch = scratch_size,
+    .send = send,
+    .visit = visit,
+    .weigh = weigh,
+    .visit_few = visit_few,
+    .exponentiate = exponentiate,
+    .packed_size = packed_cells,
+    .pack = pack_table,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -37,6 +37,12 @@ double expected(const Visits& v, const double* node, std::int64_t first, std::in
 
 }  // namespace
 
-const SamplingKernels sampling = {draw, draw_trees, score, average, expected};
+const SamplingKernels sampling = {
+    .draw = draw,
+    .draw_trees = draw_trees,
+    .score = score,
+    .average = average,
+    .expected = expected,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -351,6 +351,11 @@ void sweep(const Factors& f, const SliceFamily& family, const double* prepared,
 
 }  // namespace
 
-const SliceKernels slices = {prepared_size, prepare, Sweep::memory, sweep};
+const SliceKernels slices = {
+    .prepared_size = prepared_size,
+    .prepare = prepare,
+    .memory = Sweep::memory,
+    .sweep = sweep,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -289,6 +289,10 @@ void best_of(const Factors& factors, const SmallProgram& p, const SmallBlock& bl
 
 }  // namespace
 
-const SmallGraphKernels small_graphs = {memory_of, sums_of, best_of};
+const SmallGraphKernels small_graphs = {
+    .memory = memory_of,
+    .sums = sums_of,
+    .best = best_of,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -312,6 +312,10 @@ std::int64_t improve(const Visits& v, const std::uint8_t* active, std::int64_t f
 
 }  // namespace
 
-const VisitKernels visits = {W, visit_all, improve};
+const VisitKernels visits = {
+    .lanes = W,
+    .pass = visit_all,
+    .improve = improve,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH

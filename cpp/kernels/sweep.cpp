@@ -1,15 +1,5 @@
 // Compiled once per instruction set: picks structure and semiring for a task and sweeps the
-// sequences of a call.
-#include "shared/kernels.hpp"
-
-#include "kernels/learn/dual.hpp"
-#include "kernels/learn/likelihood.hpp"
-#include "kernels/learn/margin.hpp"
-#include "kernels/learn/perceptron.hpp"
-#include "kernels/learn/segment_likelihood.hpp"
-#include "kernels/learn/sgd.hpp"
-#include "kernels/linear/score_scatter.hpp"
-#include "kernels/simd/vectors.hpp"
+// sequences of a call.  Its table leads to the others.
 #include "kernels/sweep/best.hpp"
 #include "kernels/sweep/kbest.hpp"
 #include "kernels/sweep/lane_best.hpp"
@@ -18,12 +8,16 @@
 #include "kernels/sweep/sums.hpp"
 #include "kernels/sweep/tangent.hpp"
 #include "kernels/sweep/trace.hpp"
+#include "shared/kernels.hpp"
 
 #define CRFKIT_TEXT(x) #x
 #define CRFKIT_NAME(x) CRFKIT_TEXT(x)
 
 namespace crfkit::CRFKIT_ARCH {
 
+extern const LinearKernels linear;
+extern const LearnKernels learn;
+extern const VectorKernels vectors;
 extern const ConditionalKernels conditionals;
 extern const ContractionKernels contraction;
 extern const SmallGraphKernels small_graphs;
@@ -188,81 +182,28 @@ void tangents(const Problem& p, std::int64_t sequence, Tangents& task, void* scr
 
 void* make_scratch() { return new Arena; }
 void free_scratch(void* scratch) { delete static_cast<Arena*>(scratch); }
-void dual_answer(const Dual& dual, const std::int64_t* sequences, int lanes,
-                 const std::int64_t* soon, int next, Visit* visits, void* scratch) {
-  Arena& arena = *static_cast<Arena*>(scratch);
-  arena.reset();
-  DualVisit(dual, arena).answer(sequences, lanes, soon, next, visits);
-}
-void dual_apply(const Dual& dual, Visit& visit, int shard) {
-  Arena none;
-  DualVisit(dual, none).apply(visit, shard);
-}
-void dual_settle(const Dual& dual, Visit& visit) {
-  Arena none;
-  DualVisit(dual, none).settle(visit);
-}
-void dual_revise(const Dual& dual, Visit& visit) {
-  Arena none;
-  DualVisit(dual, none).revise(visit);
-}
-
-void* make_workspace() { return new Workspace; }
-void drop_workspace(void* workspace) { delete static_cast<Workspace*>(workspace); }
-
-bool evaluate(const Evaluation& e, const void* prepared, std::int64_t block, void* workspace,
-              double* pooled, std::int64_t* impossible) {
-  const Prepared& tables = *static_cast<const Prepared*>(prepared);
-  const auto evaluated = e.problem.shape == Shape::segments ? evaluate_segments : evaluate_block;
-  return evaluated(e, tables.probabilities, tables.scores, block,
-                   *static_cast<Workspace*>(workspace), pooled, impossible);
-}
-
 }  // namespace
 
-const Kernels kernels = {CRFKIT_NAME(CRFKIT_ARCH),
-                         pooled_size,
-                         prepare,
-                         release,
-                         run,
-                         tangents,
-                         expand_rows,
-                         score_rows,
-                         scatter_rows,
-                         sum_runs,
-                         combine_vectors,
-                         shorten_vector,
-                         dot_vectors<double>,
-                         dot_vectors<Brief>,
-                         add_l2,
-                         pseudo_gradient,
-                         align,
-                         move_in_orthant,
-                         make_scratch,
-                         free_scratch,
-                         dual_answer,
-                         dual_apply,
-                         dual_settle,
-                         dual_revise,
-                         stochastic_visits,
-                         stochastic_settle,
-                         mistake_pass,
-                         margin_visits,
-                         lanes,
-                         make_workspace,
-                         drop_workspace,
-                         compose_rows,
-                         fill_factors,
-                         evaluate,
-                         add_to_slots,
-                         gather_rows,
-                         gather_loose,
-                         &contraction,
-                         &small_graphs,
-                         &slices,
-                         &path_messages,
-                         &visits,
-                         &sampling,
-                         &conditionals};
+const Kernels kernels = {
+    .name = CRFKIT_NAME(CRFKIT_ARCH),
+    .pooled_size = pooled_size,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+    .tangents = tangents,
+    .lanes = lanes,
+    .make_scratch = make_scratch,
+    .free_scratch = free_scratch,
+    .linear = &linear,
+    .learn = &learn,
+    .vectors = &vectors,
+    .contraction = &contraction,
+    .small_graphs = &small_graphs,
+    .slices = &slices,
+    .paths = &path_messages,
+    .visits = &visits,
+    .sampling = &sampling,
+    .conditionals = &conditionals,
+};
 
 }  // namespace crfkit::CRFKIT_ARCH
