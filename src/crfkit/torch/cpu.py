@@ -9,7 +9,7 @@ from torch import Tensor
 
 from crfkit import _native
 from crfkit.native import kernels
-from crfkit.torch.tensors import Chains, chains_of, threads_for
+from crfkit.torch.tensors import Chains, chains_of, scores, threads_for, to_dlpack
 
 __all__ = ["best", "hvp", "kbest", "labelings", "log_partition", "loss", "marginals", "sample", "sums"]
 
@@ -22,24 +22,21 @@ def sums(
     grad: bool = True,
 ) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
     """Return log Z or losses [B], the gradient of sum_b scale * weight[b] * value[b], and flags [B]."""
-    length = chains.kept[1]
-    value = torch.empty(length.shape, dtype=torch.float64)
-    in_logs = torch.empty(length.shape, dtype=torch.uint8)
-    gradient = chains.gradient() if grad else None
-    if weight is not None:
-        weight = checked_weight(weight, length)
+    value = torch.empty(chains.length.shape, dtype=torch.float64)
+    in_logs = torch.empty(chains.length.shape, dtype=torch.uint8)
+    made = chains.gradient() if grad else None
     _native.sum_tensors(
         kernels,
         chains.native,
-        None if labels is None else chains.labels(labels),
-        0 if weight is None else weight.data_ptr(),
+        None if labels is None else to_dlpack(labels),
+        None if weight is None else scores(weight),
         scale,
-        None if gradient is None else gradient.places(),
-        value.data_ptr(),
-        in_logs.data_ptr(),
+        None if made is None else [to_dlpack(x) for x in made],
+        to_dlpack(value),
+        to_dlpack(in_logs),
         threads_for(chains.node, len(chains.tables)),
     )
-    return value, () if gradient is None else gradient.as_given(), in_logs
+    return value, () if made is None else chains.as_given(made), in_logs
 
 
 def checked_weight(weight: Tensor, length: Tensor) -> Tensor:
@@ -51,21 +48,11 @@ def checked_weight(weight: Tensor, length: Tensor) -> Tensor:
 
 def labelings(chains: Chains, query: Callable[..., None], k: int = 1, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Return k labelings at the rows of `node`, [B, k, T] or packed [k, P], and their scores [B, k]."""
-    B, shape = chains.kept[1].shape[0], chains.node.shape
-    P = shape[0] if chains.packed else shape[1]
-    labels = torch.full((k, P) if chains.packed else (B, k, P), -1, dtype=torch.int64)
+    B, shape = chains.length.shape[0], chains.node.shape
+    labels = torch.full((k, shape[0]) if chains.packed else (B, k, shape[1]), -1, dtype=torch.int64)
     score = torch.empty((B, k), dtype=torch.float64)
-    query(
-        kernels,
-        chains.native,
-        k,
-        seed % 2**64,
-        labels.data_ptr(),
-        P,
-        0 if chains.packed else k * P,
-        score.data_ptr(),
-        threads_for(chains.node, len(chains.tables), k),
-    )
+    threads = threads_for(chains.node, len(chains.tables), k)
+    query(kernels, chains.native, seed % 2**64, to_dlpack(labels), to_dlpack(score), threads)
     return labels, score
 
 
@@ -147,21 +134,20 @@ def hvp(
         if x.shape != of.shape:
             raise ValueError(f"along_{name} has shape {tuple(x.shape)}, expected {tuple(of.shape)}")
     along = chains_of(along_node, length, first, index, along_start, [along_edge], along_stop)
-    weights = checked_weight(weight, length)
-    gradient = chains.gradient()
+    made = chains.gradient()
     dot = torch.empty(length.shape, dtype=torch.float64)
     value = torch.empty(length.shape, dtype=torch.float64)
     _native.hessian_of_tensors(
         kernels,
         chains.native,
         along.native,
-        weights.data_ptr(),
-        gradient.places(),
-        dot.data_ptr(),
-        value.data_ptr(),
+        scores(weight),
+        [to_dlpack(x) for x in made],
+        to_dlpack(dot),
+        to_dlpack(value),
         threads_for(node, times=8),
     )
-    return (*gradient.as_given(), dot, value)
+    return (*chains.as_given(made), dot, value)
 
 
 def best(
