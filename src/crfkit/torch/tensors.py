@@ -9,14 +9,14 @@ read in float64.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.dlpack import to_dlpack
 
 from crfkit import _native
+from crfkit.torch.batches import Chain
 
 __all__ = ["FLOATS", "Chains", "chains_of", "check_tensor", "scores", "threads_for", "to_dlpack"]
 
@@ -53,45 +53,29 @@ def check_tensor(name: str, x: Tensor, dtypes: Sequence[torch.dtype], shape: tup
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-@dataclass(frozen=True)
-class Chains:
+class Chains(NamedTuple):
     """Chains in tensors: the native object, and what it was made of."""
 
     native: _native.TensorChains
-    node: Tensor
-    length: Tensor
-    start: Tensor
-    tables: tuple[Tensor, ...]
-    stop: Tensor
-    packed: bool
+    chain: Chain
 
     def gradient(self) -> list[Tensor]:
         """Return tensors for a gradient by node, start, each table and stop, still to be filled."""
-        blank = torch.zeros if self.packed else torch.empty
-        by_position = len(self.tables) == 1 and self.tables[0].ndim > 2
+        by_position = self.chain.tables[0].ndim > 2
+        made = []
+        for i, x in enumerate(self.chain.scores):
+            rows = self.chain.first is not None and (i == 0 or (i == 2 and by_position))
+            make = torch.zeros if rows else torch.empty  # packed: rows may be in no chain
+            made.append(make(x.shape, dtype=x.dtype if x.dtype in _WIDE else torch.float32))
+        return made
 
-        def new(x: Tensor, make: Any = torch.empty) -> Tensor:
-            made: Tensor = make(x.shape, dtype=x.dtype if x.dtype in _WIDE else torch.float32)
-            return made
-
-        tables = [new(x, blank if by_position else torch.empty) for x in self.tables]
-        return [new(self.node, blank), new(self.start), *tables, new(self.stop)]
-
-    def as_given(self, made: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def as_given(self, made: Sequence[Tensor]) -> list[Tensor]:
         """Return a gradient in the types of what it is by."""
-        pairs = zip(made, (self.node, self.start, *self.tables, self.stop), strict=True)
-        return tuple(x if x.dtype == of.dtype else x.to(of.dtype) for x, of in pairs)
+        pairs = zip(made, self.chain.scores, strict=True)
+        return [x if x.dtype == of.dtype else x.to(of.dtype) for x, of in pairs]
 
 
-def chains_of(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    tables: Sequence[Tensor],
-    stop: Tensor,
-) -> Chains:
+def chains_of(chain: Chain) -> Chains:
     """Hand tensors to the native code; one table may lie by position.
 
     Raises
@@ -99,17 +83,18 @@ def chains_of(
     ValueError
         A shape or type is not what the others need, or a chain has rows that `node` does not have.
     """
+    tables = chain.tables
     by_position = len(tables) == 1 and tables[0].ndim > 2
     native = _native.TensorChains(
-        _rows(node, 1),
-        to_dlpack(length),
-        None if first is None else to_dlpack(first),
-        None if index is None else to_dlpack(index),
-        scores(start),
-        scores(stop),
+        _rows(chain.node, 1),
+        to_dlpack(chain.length),
+        None if chain.first is None else to_dlpack(chain.first),
+        None if chain.kept is None else to_dlpack(chain.kept),
+        scores(chain.start),
+        scores(chain.stop),
         [_rows(x, 2) if by_position else scores(x) for x in tables],
     )
-    return Chains(native, node, length, start, tuple(tables), stop, first is not None)
+    return Chains(native, chain)
 
 
 def threads_for(node: Tensor, order: int = 1, times: int = 1) -> int:
