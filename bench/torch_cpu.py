@@ -43,7 +43,8 @@ def calls(B: int, T: int, L: int) -> dict[str, Callable[[], object]]:
     weights = [node, theirs.start_transitions, theirs.transitions, theirs.end_transitions]
 
     def our_loss() -> Any:
-        return torch.autograd.grad(derivatives.Loss.apply(*chains, labels, None, 1.0)[0], leaves)
+        total = derivatives.Loss.apply("chain", labels, None, None, 1.0, *chains)[0]
+        return torch.autograd.grad(total, leaves)
 
     def their_loss() -> Any:
         return torch.autograd.grad(-theirs(node, labels), weights)
@@ -51,16 +52,16 @@ def calls(B: int, T: int, L: int) -> dict[str, Callable[[], object]]:
     for ours, other in zip(our_loss(), their_loss(), strict=True):
         torch.testing.assert_close(ours, other, rtol=1e-2, atol=5e-3)  # theirs are float32 sums
     with torch.no_grad():
-        assert ops.best(*chains)[0].tolist() == theirs.decode(node)
+        assert ops.chain.best(*chains)[0].tolist() == theirs.decode(node)
 
     def our_lists() -> Any:
         with torch.no_grad():
-            return ops.best(*chains)[0].tolist()
+            return ops.chain.best(*chains)[0].tolist()
 
     return {
         "loss and gradient": our_loss,
         "loss and gradient, pytorch-crf": their_loss,
-        "decode": lambda: ops.best(*chains),
+        "decode": lambda: ops.chain.best(*chains),
         "decode to lists": our_lists,
         "decode, pytorch-crf": lambda: theirs.decode(node),
     }

@@ -843,87 +843,46 @@ class SmallGraphs:
     ) -> None: ...
 
 class TensorChains:
-    @staticmethod
-    def at(
-        sequences: int,
-        places: int,
-        labels: int,
-        node: tuple[int, bool, int, int],
-        length: int,
-        first: int,
-        index: int,
-        index_step: int,
-        start: int,
-        stop: int,
-        tables: Sequence[int],
-        edge: tuple[int, bool, int, int] | None,
-        between: bool,
-    ) -> TensorChains: ...
+    def __init__(
+        self,
+        node: object,
+        length: object,
+        first: object | None,
+        index: object | None,
+        start: object,
+        stop: object,
+        tables: Sequence[object],
+    ) -> None: ...
 
 def sum_tensors(
     kernels: Kernels,
     chains: TensorChains,
-    labels: tuple[int, int, int] | None,
-    weight: int,
+    labels: object | None,
+    weight: object | None,
     scale: float,
-    gradient: tuple[
-        tuple[int, bool, int, int],
-        tuple[int, bool, int, int],
-        tuple[int, bool, int, int],
-        Sequence[tuple[int, bool, int, int]],
-    ]
-    | None,
-    value: int,
-    in_logs: int,
+    gradient: Sequence[object] | None,
+    value: object,
+    in_logs: object,
     threads: int,
 ) -> None: ...
 def hessian_of_tensors(
     kernels: Kernels,
     chains: TensorChains,
     along: TensorChains,
-    weight: int,
-    gradient: tuple[
-        tuple[int, bool, int, int],
-        tuple[int, bool, int, int],
-        tuple[int, bool, int, int],
-        Sequence[tuple[int, bool, int, int]],
-    ],
-    dot: int,
-    value: int,
+    weight: object,
+    gradient: Sequence[object],
+    dot: object,
+    value: object,
     threads: int,
 ) -> None: ...
 def best_of_tensors(
-    kernels: Kernels,
-    chains: TensorChains,
-    k: int,
-    seed: int,
-    labels: int,
-    by_path: int,
-    by_sequence: int,
-    score: int,
-    threads: int,
+    kernels: Kernels, chains: TensorChains, seed: int, labels: object, score: object, threads: int
 ) -> None: ...
 def kbest_of_tensors(
-    kernels: Kernels,
-    chains: TensorChains,
-    k: int,
-    seed: int,
-    labels: int,
-    by_path: int,
-    by_sequence: int,
-    score: int,
-    threads: int,
+    kernels: Kernels, chains: TensorChains, seed: int, labels: object, score: object, threads: int
 ) -> None: ...
 def sample_tensors(
-    kernels: Kernels,
-    chains: TensorChains,
-    k: int,
-    seed: int,
-    labels: int,
-    by_path: int,
-    by_sequence: int,
-    score: int,
-    threads: int,
+    kernels: Kernels, chains: TensorChains, seed: int, labels: object, score: object, threads: int
 ) -> None: ...
 def tree_ep(
     factors: Factors, tolerance: float, most: int, budget: float, cliques: bool, threads: int

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from crfkit.torch import cpu, derivatives, general, ops, reference
+from crfkit.torch.batches import Chain
 from crfkit.torch.tensors import threads_for
 from tests.cases.torch.chains import Chains, labelings, random_chains, random_labels, rows_of
 
@@ -31,12 +32,12 @@ def test_sums_and_gradients(form: str, edges: str, forbidden: float) -> None:
     chains = random_chains(9, 6, 5, form=form, edges=edges, forbidden=forbidden, dtype=torch.float64)
     labels = random_labels(chains, unknown=0.2)
     weight = torch.linspace(-1.0, 2.0, 9, dtype=torch.float64)
-    exact(cpu.log_partition(*chains.args)[:1], general.log_partition(*chains.args)[:1])
-    exact(cpu.marginals(*chains.args, weight)[:-1], general.marginals(*chains.args, weight)[:-1])
-    expected = general.loss(*chains.args, labels, weight.abs(), 0.5, True)
-    exact(cpu.loss(*chains.args, labels, weight.abs(), 0.5, True)[:-1], expected[:-1])
-    value, each, *_ = cpu.loss(*chains.args, labels, None, 1.0, False)
-    exact([value, each], general.loss(*chains.args, labels, None, 1.0, False)[:2])
+    exact(cpu.log_partition(chains.args)[:1], general.log_partition(chains.args)[:1])
+    exact(cpu.marginals(chains.args, weight)[:-1], general.marginals(chains.args, weight)[:-1])
+    expected = general.loss(chains.args, labels, weight.abs(), 0.5, True)
+    exact(cpu.loss(chains.args, labels, weight.abs(), 0.5, True)[:-1], expected[:-1])
+    value, each, *_ = cpu.loss(chains.args, labels, None, 1.0, False)
+    exact([value, each], general.loss(chains.args, labels, None, 1.0, False)[:2])
 
 
 @pytest.mark.parametrize(("form", "edges"), CASES)
@@ -45,25 +46,25 @@ def test_second_derivatives(form: str, edges: str, scale: float) -> None:
     chains = random_chains(5, 6, 5, form=form, edges=edges, forbidden=0.1, scale=scale, dtype=torch.float64)
     along = [torch.arange(x.numel(), dtype=torch.float64).mul(1.7).cos().view(x.shape) for x in chains.scores]
     weight = torch.linspace(-1.0, 2.0, 5, dtype=torch.float64)
-    exact(cpu.hvp(*chains.args, weight, *along), general.hvp(*chains.args, weight, *along))
+    exact(cpu.hvp(chains.args, weight, *along), general.hvp(chains.args, weight, *along))
 
 
 def test_second_derivatives_of_a_long_sequence_keep_their_digits() -> None:
     chains = random_chains(1, 3000, 4, dtype=torch.float64)
     ones = torch.ones(1, dtype=torch.float64)
     along = [torch.full_like(x, 1e6) for x in chains.scores]  # every labeling gains the same
-    *made, dot, logz = cpu.hvp(*chains.args, ones, *along)
+    *made, dot, logz = cpu.hvp(chains.args, ones, *along)
     assert all(float(x.abs().max()) < 1e-6 for x in made)
     assert float(dot) == pytest.approx(1e6 * (2 * 3000 + 1), rel=1e-14)
-    exact([logz], [cpu.log_partition(*chains.args)[0]])
+    exact([logz], [cpu.log_partition(chains.args)[0]])
 
 
 @pytest.mark.parametrize(("form", "edges"), CASES)
 def test_labelings(form: str, edges: str) -> None:
     chains = random_chains(6, 4, 3, form=form, edges=edges, forbidden=0.2, dtype=torch.float64)
-    exact(cpu.best(*chains.args), reference.best(*chains.args))
-    exact(cpu.kbest(*chains.args, 5), reference.kbest(*chains.args, 5))
-    draws = cpu.sample(*chains.args, 4, torch.tensor([3]))
+    exact(cpu.best(chains.args), reference.best(chains.args))
+    exact(cpu.kbest(chains.args, 5), reference.kbest(chains.args, 5))
+    draws = cpu.sample(chains.args, 4, torch.tensor([3]))
     for b in range(6):
         possible = {y for s, y in labelings(chains, b) if s > -torch.inf}
         rows = rows_of(chains, b)
@@ -76,14 +77,14 @@ def test_labelings(form: str, edges: str) -> None:
 def test_draws_have_their_probabilities_and_are_independent() -> None:
     chains = random_chains(2, 2, 2, dtype=torch.float64)
     chains = replace(chains, length=torch.full((2,), 2, dtype=torch.int32))
-    draws = cpu.sample(*chains.args, 4000, torch.tensor([7]))  # [2, n, 2]
-    marginal = cpu.marginals(*chains.args, torch.ones(2))[0]
+    draws = cpu.sample(chains.args, 4000, torch.tensor([7]))  # [2, n, 2]
+    marginal = cpu.marginals(chains.args, torch.ones(2))[0]
     share = (draws == 1).double().mean(1)
     torch.testing.assert_close(share, marginal[..., 1], atol=0.03, rtol=0)
     both = (draws[0, :, 0] * draws[1, :, 0]).double().mean()
     assert both == pytest.approx(float(share[0, 0] * share[1, 0]), abs=0.03)
-    assert torch.equal(draws, cpu.sample(*chains.args, 4000, torch.tensor([7])))
-    assert not torch.equal(draws, cpu.sample(*chains.args, 4000, torch.tensor([8])))
+    assert torch.equal(draws, cpu.sample(chains.args, 4000, torch.tensor([7])))
+    assert not torch.equal(draws, cpu.sample(chains.args, 4000, torch.tensor([8])))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -92,8 +93,8 @@ def test_smaller_types_are_summed_in_double(dtype: torch.dtype, form: str) -> No
     chains = random_chains(5, 7, 9, form=form, dtype=dtype, forbidden=0.1)
     labels = random_labels(chains)
     step = torch.finfo(dtype).eps
-    expected = general.loss(*chains.double().args, labels, None, 1.0, True)
-    total, each, *made, _ = cpu.loss(*chains.args, labels, None, 1.0, True)
+    expected = general.loss(chains.double().args, labels, None, 1.0, True)
+    total, each, *made, _ = cpu.loss(chains.args, labels, None, 1.0, True)
     assert total.dtype == torch.float32
     assert made[0].dtype == dtype
     assert made[2].dtype == torch.float32
@@ -105,11 +106,11 @@ def test_smaller_types_are_summed_in_double(dtype: torch.dtype, form: str) -> No
 @pytest.mark.parametrize("scale", [300.0, 1e4])
 def test_large_scores_need_logarithms(scale: float) -> None:
     chains = random_chains(4, 9, 6, scale=scale, forbidden=0.1, dtype=torch.float64)
-    logz, in_logs = cpu.log_partition(*chains.args)
-    exact([logz], [reference.log_partition(*chains.args)])
+    logz, in_logs = cpu.log_partition(chains.args)
+    exact([logz], [reference.log_partition(chains.args)])
     assert in_logs[0] == 1
     weight = torch.ones(4, dtype=torch.float64)
-    exact(cpu.marginals(*chains.args, weight)[:-1], general.marginals(*chains.args, weight)[:-1])
+    exact(cpu.marginals(chains.args, weight)[:-1], general.marginals(chains.args, weight)[:-1])
 
 
 def test_only_sequences_that_need_logarithms_take_them() -> None:
@@ -117,9 +118,9 @@ def test_only_sequences_that_need_logarithms_take_them() -> None:
     node = chains.node.clone()
     node[2] *= 1e3
     args = replace(chains, node=node).args
-    assert cpu.log_partition(*args)[1].tolist() == [0, 0, 1, 0, 0, 0]
+    assert cpu.log_partition(args)[1].tolist() == [0, 0, 1, 0, 0, 0]
     ones = torch.ones(6, dtype=torch.float64)
-    exact(cpu.marginals(*args, ones)[:-1], general.marginals(*args, ones)[:-1])
+    exact(cpu.marginals(args, ones)[:-1], general.marginals(args, ones)[:-1])
 
 
 def test_the_loss_of_a_long_sequence_keeps_its_digits() -> None:
@@ -127,8 +128,8 @@ def test_the_loss_of_a_long_sequence_keeps_its_digits() -> None:
     node = torch.full((1, T, 2), 1e4, dtype=torch.float64)
     node[0, :, 1] -= 20.0
     zeros = torch.zeros(2, dtype=torch.float64)
-    args = (node, torch.tensor([T], dtype=torch.int32), None, None, zeros, torch.zeros(2, 2), zeros)
-    total, *_ = cpu.loss(*args, torch.zeros(1, T, dtype=torch.int64), None, 1.0, True)
+    args = Chain(node, torch.tensor([T], dtype=torch.int32), None, None, zeros, torch.zeros(2, 2), zeros)
+    total, *_ = cpu.loss(args, torch.zeros(1, T, dtype=torch.int64), None, 1.0, True)
     assert float(total) == pytest.approx(T * math.log1p(math.exp(-20.0)), rel=1e-6)  # log Z is 5e8
 
 
@@ -139,17 +140,17 @@ def test_a_sequence_that_is_no_number_leaves_the_others_alone() -> None:
         node = chains.node.clone()
         node[0, 1, 2] = bad
         args = replace(chains, node=node).args
-        _, each, *_ = cpu.loss(*args, labels, None, 1.0, True)
-        _, expected, made, *_ = cpu.loss(*chains.args, labels, None, 1.0, True)
+        _, each, *_ = cpu.loss(args, labels, None, 1.0, True)
+        _, expected, made, *_ = cpu.loss(chains.args, labels, None, 1.0, True)
         assert each[0].isnan()
         assert torch.equal(each[1:], expected[1:])
-        assert torch.equal(cpu.loss(*args, labels, None, 1.0, True)[2][1:], made[1:])
-        path, score = cpu.best(*args)
+        assert torch.equal(cpu.loss(args, labels, None, 1.0, True)[2][1:], made[1:])
+        path, score = cpu.best(args)
         assert score[0].isnan()
         assert set(path[0].tolist()) == {-1}
-        assert torch.equal(path[1:], cpu.best(*chains.args)[0][1:])
+        assert torch.equal(path[1:], cpu.best(chains.args)[0][1:])
         table = replace(chains, edge=torch.full_like(chains.edge, bad))
-        assert torch.equal(cpu.log_partition(*table.args)[0].isnan(), chains.length > 0)
+        assert torch.equal(cpu.log_partition(table.args)[0].isnan(), chains.length > 0)
 
 
 def test_forbidden_labels_and_nothing_allowed() -> None:
@@ -159,12 +160,12 @@ def test_forbidden_labels_and_nothing_allowed() -> None:
     node[1, 0, 0] = -torch.inf
     chains = replace(chains, node=node)
     labels = torch.zeros(3, 4, dtype=torch.int64)
-    total, each, *made, _ = cpu.loss(*chains.args, labels, None, 1.0, True)
+    total, each, *made, _ = cpu.loss(chains.args, labels, None, 1.0, True)
     assert each.tolist() == [torch.inf, torch.inf, 0.0]
     assert total == torch.inf
     assert all(not x.any() for x in made)
     unknown = torch.full_like(labels, -100)
-    assert cpu.loss(*chains.args, unknown, None, 1.0, False)[1].tolist() == [torch.inf, 0.0, 0.0]
+    assert cpu.loss(chains.args, unknown, None, 1.0, False)[1].tolist() == [torch.inf, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("edges", ["shared", "each"])
@@ -178,9 +179,9 @@ def test_same_bits_for_any_number_of_threads(edges: str) -> None:
             torch.set_num_threads(threads)
             runs.append(
                 [
-                    *cpu.loss(*chains.args, labels, None, 1.0, True),
-                    *cpu.best(*chains.args),
-                    cpu.sample(*chains.args, 2, torch.tensor([1])),
+                    *cpu.loss(chains.args, labels, None, 1.0, True),
+                    *cpu.best(chains.args),
+                    cpu.sample(chains.args, 2, torch.tensor([1])),
                 ]
             )
     finally:
@@ -215,7 +216,7 @@ def test_operators_are_what_torch_expects(form: str) -> None:
         "hvp": (weight, *chains.scores),
     }
     for name, rest in more.items():
-        torch.library.opcheck(getattr(ops, name), (*chains.args, *rest))
+        torch.library.opcheck(getattr(ops.chain, name), (*chains.args, *rest))
 
 
 @pytest.mark.parametrize(
@@ -228,19 +229,19 @@ def test_derivatives_against_differences(form: str, edges: str) -> None:
     scores = tuple(x.detach().clone().requires_grad_() for x in chains.scores)
 
     def run(function: Any, *more: Any) -> Any:
-        return lambda n, s, e, p: function.apply(n, length, first, index, s, e, p, *more)
+        return lambda n, s, e, p: function.apply("chain", *more, n, length, first, index, s, e, p)
 
     assert torch.autograd.gradcheck(run(derivatives.LogPartition), scores)
     assert torch.autograd.gradgradcheck(run(derivatives.LogPartition), scores, fast_mode=True)
-    assert torch.autograd.gradcheck(run(derivatives.Losses, labels), scores)
-    assert torch.autograd.gradgradcheck(run(derivatives.Losses, labels), scores, fast_mode=True)
+    assert torch.autograd.gradcheck(run(derivatives.Losses, labels, None), scores)
+    assert torch.autograd.gradgradcheck(run(derivatives.Losses, labels, None), scores, fast_mode=True)
 
 
 def integers(*values: int) -> Tensor:
     return torch.tensor(values, dtype=torch.int32)
 
 
-def changed(chains: Chains, name: str, value: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+def changed(chains: Chains, name: str, value: Any) -> Chain:
     return replace(chains, **{name: value}).args
 
 
@@ -269,16 +270,16 @@ def test_bad_input_is_refused() -> None:
         (changed(holes, "index", holes.index * 0), r"index\[0\]\[1\] is 0, expected 1 to 3"),
     ]:
         with pytest.raises(ValueError, match=message):
-            cpu.log_partition(*args)
+            cpu.log_partition(args)
     with pytest.raises(ValueError, match=r"label 3 of sequence 0, position 0: there are 3 labels"):
-        cpu.loss(*chains.args, torch.full((3, 4), 3), None, 1.0, True)
+        cpu.loss(chains.args, torch.full((3, 4), 3), None, 1.0, True)
     with pytest.raises(ValueError, match="labels has shape"):
-        cpu.loss(*chains.args, torch.zeros(3, 3, dtype=torch.int64), None, 1.0, True)
+        cpu.loss(chains.args, torch.zeros(3, 3, dtype=torch.int64), None, 1.0, True)
     with pytest.raises(ValueError, match="weight has shape"):
-        cpu.marginals(*chains.args, torch.ones(2))
+        cpu.marginals(chains.args, torch.ones(2))
     with pytest.raises(ValueError, match="along_edge has shape"):
-        cpu.hvp(*chains.args, torch.ones(3), chains.node, chains.start, chains.start, chains.stop)
+        cpu.hvp(chains.args, torch.ones(3), chains.node, chains.start, chains.start, chains.stop)
     with pytest.raises(ValueError, match="share row 0"):
-        cpu.marginals(*changed(packed, "first", packed.first * 0), torch.ones(3))
+        cpu.marginals(changed(packed, "first", packed.first * 0), torch.ones(3))
     with pytest.raises(ValueError, match="k is 0, expected 1 or more"):
-        cpu.kbest(*chains.args, 0)
+        cpu.kbest(chains.args, 0)

@@ -30,15 +30,15 @@ def agree(chains: Chains, labels: Tensor, tolerance: float = 1e-5) -> Tensor:
     """Compare all operators; return the flags of the loss."""
     weight = torch.linspace(-1.0, 2.0, len(chains.length), dtype=torch.float64, device=chains.node.device)
     double = chains.double()
-    found = by_position.loss(*chains.args, labels, weight, 0.5, True)
-    wanted = general.loss(*double.args, labels, weight, 0.5, True)
+    found = by_position.loss(chains.args, labels, weight, 0.5, True)
+    wanted = general.loss(double.args, labels, weight, 0.5, True)
     close(found[:6], wanted[:6], tolerance)
     assert [x.dtype for x in found[2:6]] == [x.dtype for x in chains.scores]
-    marginals = by_position.marginals(*chains.args, weight)
-    close(marginals[:5], general.marginals(*double.args, weight)[:5], tolerance)
-    values = by_position.loss(*chains.args, labels, None, 1.0, False)
+    marginals = by_position.marginals(chains.args, weight)
+    close(marginals[:5], general.marginals(double.args, weight)[:5], tolerance)
+    values = by_position.loss(chains.args, labels, None, 1.0, False)
     close(values[1:2], wanted[1:2], 1e-9)
-    close(by_position.log_partition(*chains.args)[:1], general.log_partition(*double.args)[:1], 1e-9)
+    close(by_position.log_partition(chains.args)[:1], general.log_partition(double.args)[:1], 1e-9)
     return found[-1]
 
 
@@ -87,20 +87,20 @@ def test_one_bad_sequence_leaves_the_others_alone() -> None:
     labels = random_labels(chains, unknown=0.3)
     labels[3] = 0
     weight = torch.ones(5, dtype=torch.float64, device=DEVICE)
-    good = by_position.loss(*chains.args, labels, weight, 1.0, True)
+    good = by_position.loss(chains.args, labels, weight, 1.0, True)
     node, edge = chains.node.clone(), chains.edge.clone()
     node[0, 1, 1] = torch.nan
     edge[1, 1, 0, 0] = torch.inf
     node[2, 1] = -torch.inf  # nothing is allowed
     edge[3, 2, 0, 0] = -torch.inf  # gold is forbidden
-    bad = by_position.loss(node, *chains.args[1:5], edge, chains.stop, labels, weight, 1.0, True)
+    bad = by_position.loss(chains.args._replace(node=node, edge=edge), labels, weight, 1.0, True)
     assert bad[1][:2].isnan().all()
     assert bad[1][2:4].tolist() == [torch.inf, torch.inf]
     assert (bad[2][2:4] == 0).all()
     assert (bad[4][2:4] == 0).all()
     for k in (1, 2, 4):
         assert torch.equal(bad[k][4], good[k][4])
-    logz, _ = by_position.log_partition(node, *chains.args[1:5], edge, chains.stop)
+    logz, _ = by_position.log_partition(chains.args._replace(node=node, edge=edge))
     assert logz[:2].isnan().all()
     assert logz[2] == -torch.inf
 
@@ -108,23 +108,18 @@ def test_one_bad_sequence_leaves_the_others_alone() -> None:
 def test_the_same_bits_twice_and_in_another_batch() -> None:
     chains = random_chains(3, 4, 4, edges="each", device=DEVICE)
     labels = random_labels(chains, unknown=0.3)
-    one, two = (by_position.loss(*chains.args, labels, None, 1.0, True) for _ in range(2))
+    one, two = (by_position.loss(chains.args, labels, None, 1.0, True) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
-    node, length, _, _, start, edge, stop = chains.args
-    alone = by_position.loss(
-        node[1:2], length[1:2], None, None, start, edge[1:2], stop, labels[1:2], None, 1.0, True
-    )
+    second = chains.args._replace(node=chains.node[1:2], length=chains.length[1:2], edge=chains.edge[1:2])
+    alone = by_position.loss(second, labels[1:2], None, 1.0, True)
     assert torch.equal(alone[4][0], one[4][1])
     assert torch.equal(alone[1][0], one[1][1])
 
 
 def test_no_sequences_and_the_table_of_kernels() -> None:
     chains = random_chains(1, 2, 3, edges="each", device=DEVICE)
-    node, length, _, _, start, edge, stop = chains.args
-    labels = random_labels(chains)
-    made = by_position.loss(
-        node[:0], length[:0], None, None, start, edge[:0], stop, labels[:0], None, 1.0, True
-    )
+    none = chains.args._replace(node=chains.node[:0], length=chains.length[:0], edge=chains.edge[:0])
+    made = by_position.loss(none, random_labels(chains)[:0], None, 1.0, True)
     assert made[0] == 0
     assert made[3].tolist() == [0.0, 0.0, 0.0]
     names = [name for name, operators, covers in choose.TABLE if covers(choose.Sizes(1, 2, 3, True))]

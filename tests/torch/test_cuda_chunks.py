@@ -44,8 +44,8 @@ def assert_close(made: Any, expected: Any, tolerance: float = 2e-6) -> None:
 
 def losses(chains: Chains, labels: Tensor, weight: Tensor | None = None) -> tuple[Any, Any, Tensor]:
     """Answers of the kernels, those of the reference in float64, and the flags of the kernels."""
-    *made, in_logs = chunks.loss(*chains.args, labels, weight, 0.5, True)
-    return made, general.loss(*chains.double().args, labels, weight, 0.5, True)[:-1], in_logs
+    *made, in_logs = chunks.loss(chains.args, labels, weight, 0.5, True)
+    return made, general.loss(chains.double().args, labels, weight, 0.5, True)[:-1], in_logs
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -63,10 +63,10 @@ def test_losses_of_every_form(form: str) -> None:
 def test_log_partition_and_marginals_of_every_form(form: str) -> None:
     chains = random_chains(3, 3, 4, form=form, forbidden=0.05, dtype=torch.float64, device=DEVICE)
     weight = torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64, device=DEVICE)
-    made = chunks.marginals(*chains.args, weight)
-    assert_close(made[:-1], reference.marginals(*chains.args, weight), 1e-11)
+    made = chunks.marginals(chains.args, weight)
+    assert_close(made[:-1], reference.marginals(chains.args, weight), 1e-11)
     if form == "holes":  # the same sweeps without a gradient
-        logz, _ = chunks.log_partition(*chains.args)
+        logz, _ = chunks.log_partition(chains.args)
         assert torch.equal(logz, made[-2])
 
 
@@ -95,7 +95,7 @@ def test_confident_scores_and_constraints_stay_in_probability_space() -> None:
     edge[0, 1] = edge[2, 3] = edge[4, 3] = -torch.inf
     node = chains.node + 40.0 * torch.nn.functional.one_hot(labels, 5)
     chains = replace(chains, node=node, edge=edge)
-    best = general.best(*chains.args)[0]
+    best = general.best(chains.args)[0]
     made, expected, in_logs = losses(chains, best)
     assert_close(made, expected, 1e-5)
     assert not in_logs.any()
@@ -110,11 +110,11 @@ def test_what_is_wrong_with_one_sequence_stays_there() -> None:
     node[1, 1, 2] = torch.inf
     node[2, 1] = -torch.inf
     bad = replace(chains, node=node)
-    made = chunks.loss(*bad.args, labels, None, 1.0, True)
+    made = chunks.loss(bad.args, labels, None, 1.0, True)
     value = made[1]
     assert value[:2].isnan().all()
     assert value[2] == torch.inf
-    good = chunks.loss(*chains.args, labels, None, 1.0, True)
+    good = chunks.loss(chains.args, labels, None, 1.0, True)
     assert torch.equal(value[3], good[1][3])
     assert torch.equal(made[2][3], good[2][3])
     assert not made[2][2].any()
@@ -123,9 +123,9 @@ def test_what_is_wrong_with_one_sequence_stays_there() -> None:
 def test_the_same_bits_twice_and_without_a_gradient() -> None:
     chains = random_chains(2, 50 if DEVICE == "cuda" else 3, 9, device=DEVICE)
     labels = random_labels(chains)
-    once, again = (chunks.loss(*chains.args, labels, None, 1.0, True) for _ in range(2))
+    once, again = (chunks.loss(chains.args, labels, None, 1.0, True) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(once, again, strict=True))
-    alone = chunks.loss(*chains.args, labels, None, 1.0, False)
+    alone = chunks.loss(chains.args, labels, None, 1.0, False)
     assert torch.equal(alone[1], once[1])
     assert all(x.numel() == 0 for x in alone[2:6])
 
@@ -164,5 +164,5 @@ def test_gradients_in_float64_are_scaled_in_float64(
     weight = torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64) if weighted else None
     run = {"chunks": chunks, "small": small, "by_position": by_position}[kernels]
     for grad in (True, False):
-        made = run.loss(*chains.args, labels, weight, 1 / 3, grad)[:-1]
-        assert_close(made, general.loss(*chains.args, labels, weight, 1 / 3, grad)[:-1], 1e-13)
+        made = run.loss(chains.args, labels, weight, 1 / 3, grad)[:-1]
+        assert_close(made, general.loss(chains.args, labels, weight, 1 / 3, grad)[:-1], 1e-13)

@@ -28,8 +28,8 @@ def directions(chains: Chains) -> list[Tensor]:
 
 def agree(chains: Chains, along: list[Tensor], tolerance: float) -> None:
     weight = torch.linspace(-1.0, 2.0, len(chains.length), dtype=torch.float64, device=DEVICE)
-    found = curvature.hvp(*chains.args, weight, *along)
-    wanted = general.hvp(*chains.double().args, weight, *(v.double() for v in along))
+    found = curvature.hvp(chains.args, weight, *along)
+    wanted = general.hvp(chains.double().args, weight, *(v.double() for v in along))
     for a, b in zip(found, wanted, strict=True):
         assert a.shape == b.shape
         torch.testing.assert_close(a.double(), b.double(), rtol=tolerance, atol=tolerance)
@@ -62,11 +62,11 @@ def test_one_bad_sequence_leaves_the_others_alone() -> None:
     chains = random_chains(4, 3, 3, edges="each", device=DEVICE)
     chains.length[:] = 3
     along, weight = directions(chains), torch.ones(4, device=DEVICE)
-    good = curvature.hvp(*chains.args, weight, *along)
+    good = curvature.hvp(chains.args, weight, *along)
     node = chains.node.clone()
     node[0, 1, 2] = torch.nan
     node[1, 1] = -torch.inf
-    bad: Any = curvature.hvp(node, *chains.args[1:], weight, *along)
+    bad: Any = curvature.hvp(chains.args._replace(node=node), weight, *along)
     assert bad[5][0].isnan()
     assert bad[5][1] == -torch.inf
     assert bad[4][1] == 0
@@ -79,7 +79,7 @@ def test_one_bad_sequence_leaves_the_others_alone() -> None:
 def test_same_bits_twice_and_the_table_of_kernels() -> None:
     chains = random_chains(3, 3, 3, device=DEVICE)
     along, weight = directions(chains), torch.ones(3, device=DEVICE)
-    one, two = (curvature.hvp(*chains.args, weight, *along) for _ in range(2))
+    one, two = (curvature.hvp(chains.args, weight, *along) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
     chosen = {
         L: [

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 import torch
 
-from crfkit.torch import order_ops, reference
+from crfkit.torch import ops, reference
 from crfkit.torch import orders as public
+from crfkit.torch.batches import Chain
 from crfkit.torch.cuda import orders
 from tests.cases.torch.chains import random_chains, random_labels, rows_of
 from tests.cases.torch.devices import DEVICE
 
-Arguments = tuple[Any, Any, Any, Any, Any, Any, Any]
 FORMS = ["padded", "time-first", "holes", "packed"]
 
 
-def case(form: str, order: int, forbidden: float = 0.07) -> tuple[Any, Arguments]:
+def case(form: str, order: int, forbidden: float = 0.07) -> tuple[Any, Chain]:
     chains = random_chains(
         4, 5, 3, form=form, forbidden=forbidden, dtype=torch.float64, seed=4, device=DEVICE
     )
@@ -27,8 +27,7 @@ def case(form: str, order: int, forbidden: float = 0.07) -> tuple[Any, Arguments
         table = torch.randn((3,) * (h + 1), generator=random, dtype=torch.float64)
         banned = torch.rand(table.shape, generator=random) < forbidden
         edges.append(table.masked_fill(banned, -torch.inf).to(DEVICE))
-    node, length, first, index, start, _, stop = chains.args
-    return chains, (node, length, first, index, start, edges, stop)
+    return chains, chains.args._replace(edge=edges)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -37,12 +36,12 @@ def test_every_query(form: str, order: int) -> None:
     chains, args = case(form, order)
     labels = random_labels(chains, unknown=0.3)
     close: Any = torch.testing.assert_close
-    close(orders.log_partition(*args), reference.log_partition(*args))
-    close(orders.loss(*args, labels), reference.loss(*args, labels))
-    close(orders.best(*args), reference.best(*args))
-    close(orders.kbest(*args, 4), reference.kbest(*args, 4))
-    draws = orders.sample(*args, 2, torch.tensor([1], device=DEVICE))
-    logz = reference.log_partition(*args)
+    close(orders.log_partition(args), reference.log_partition(args))
+    close(orders.loss(args, labels), reference.loss(args, labels))
+    close(orders.best(args), reference.best(args))
+    close(orders.kbest(args, 4), reference.kbest(args, 4))
+    draws = orders.sample(args, 2, torch.tensor([1], device=DEVICE))
+    logz = reference.log_partition(args)
     for b in range(4):
         path = draws[0] if form == "packed" else draws[:, 0]
         drawn = [int(path[row]) for row in rows_of(chains, b)]
@@ -50,9 +49,8 @@ def test_every_query(form: str, order: int) -> None:
 
 
 def gradients(function: Any, args: Any, *more: Any) -> Any:
-    node, length, first, index, start, edges, stop = args
-    leaves = [x.detach().requires_grad_() for x in (node, start, *edges, stop)]
-    values = function(leaves[0], length, first, index, leaves[1], leaves[2:-1], leaves[-1], *more)
+    leaves = [x.detach().requires_grad_() for x in args.scores]
+    values = function(args.with_scores(leaves), *more)
     weight = torch.linspace(-1.0, 2.0, len(values), dtype=values.dtype, device=DEVICE)
     total = (torch.where(values.isinf(), 0.0, values) * weight).sum()
     return torch.autograd.grad(total, leaves)
@@ -71,10 +69,7 @@ def test_gradients(form: str) -> None:
 
 def test_ties_go_to_the_lowest_label() -> None:
     _, args = case("padded", 2)
-    node, length, first, index, start, edges, stop = args
-    tables = [torch.zeros_like(x) for x in edges]
-    node, start, stop = (torch.zeros_like(x) for x in (node, start, stop))
-    labels, score = orders.best(node, length, first, index, start, tables, stop)
+    labels, score = orders.best(args.with_scores(torch.zeros_like(x) for x in args.scores))
     assert set(labels.flatten().tolist()) <= {0, -1}
     assert not score.any()
 
@@ -82,17 +77,18 @@ def test_ties_go_to_the_lowest_label() -> None:
 def test_the_public_functions_and_their_errors() -> None:
     chains, args = case("padded", 2)
     weight = torch.tensor([1.0, -0.5, 2.0, 1.0], dtype=torch.float64, device=DEVICE)
-    found = public.marginals(*args, weight)
-    for a, b in zip(found, reference.marginals(*args, weight)[:-1], strict=True):
+    found = public.marginals(args, weight)
+    for a, b in zip(found, reference.marginals(args, weight)[:-1], strict=True):
         torch.testing.assert_close(a, b)
     labels = random_labels(chains, unknown=0.3)
-    torch.testing.assert_close(public.loss(*args, labels), reference.loss(*args, labels))
+    torch.testing.assert_close(public.loss(args, labels), reference.loss(args, labels))
     with pytest.raises(ValueError, match=r"edges\[1\] has shape"):
-        public.best(*args[:5], [args[5][0], args[5][0]], args[6])
+        ops.order.best(*args._replace(edge=[args.edge[0]] * 2))
 
 
 def test_the_choice_by_device_and_size() -> None:
     meta = torch.empty(1, 1, 9, device="meta")
     tables = [meta.new_empty(9, 9), meta.new_empty(9, 9, 9)]
-    assert order_ops.elsewhere(meta, tables) is reference
+    _, args = case("padded", 2)
+    assert ops.elsewhere(args._replace(node=meta, edge=tables)) is reference
     assert orders.states(32, 2) <= orders.MOST < orders.states(64, 2)

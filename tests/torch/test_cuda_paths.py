@@ -15,8 +15,8 @@ FORMS = [("padded", "shared"), ("time-first", "each"), ("holes", "between"), ("p
 
 def agrees(chains: Chains) -> None:
     """Compare `best` with the reference in float64."""
-    labels, score = paths.best(*chains.args)
-    right, value = reference.best(*chains.double().args)
+    labels, score = paths.best(chains.args)
+    right, value = reference.best(chains.double().args)
     torch.testing.assert_close(score, value, rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(labels, right, rtol=0, atol=0)
 
@@ -61,11 +61,11 @@ def test_best_of_large_scores(kernel: str) -> None:
 def test_a_chain_that_is_not_a_number_or_has_no_labeling_leaves_others_alone(kernel: str) -> None:
     chains = random_chains(4, 3, 2, device=DEVICE)
     chains.length[:] = 3
-    right, value = reference.best(*chains.double().args)
+    right, value = reference.best(chains.double().args)
     chains.node[0, 2, 0] = torch.nan
     chains.node[1, 0, 1] = torch.inf
     chains.node[2, 1] = -torch.inf
-    labels, score = paths.best(*chains.args)
+    labels, score = paths.best(chains.args)
     assert score[:2].isnan().all()
     assert score[2] == -torch.inf
     assert (labels[:3] == -1).all()
@@ -82,7 +82,7 @@ def test_many_labels(L: int) -> None:
 def test_draws_follow_the_distribution(form: str, edges: str) -> None:
     chains = random_chains(3, 3, 2, form=form, edges=edges, forbidden=0.1, seed=3, device=DEVICE)
     n = 300
-    draws = paths.sample(*chains.args, n, torch.tensor([5], device=DEVICE)).cpu()
+    draws = paths.sample(chains.args, n, torch.tensor([5], device=DEVICE)).cpu()
     for b in range(2):  # the third is empty
         rows, every = rows_of(chains, b), labelings(chains, b)
         drawn = torch.stack([draws[:, r[0]] if form == "packed" else draws[b, :, r[1]] for r in rows], 1)
@@ -101,10 +101,10 @@ def test_draws_follow_the_distribution(form: str, edges: str) -> None:
 def test_draws_repeat_and_do_not_depend_on_their_number() -> None:
     chains = random_chains(2, 3, 2, device=DEVICE)
     seed = torch.tensor([7], device=DEVICE)
-    draws = paths.sample(*chains.args, 5, seed)
-    assert paths.sample(*chains.args, 5, seed).equal(draws)
-    assert paths.sample(*chains.args, 1, seed).equal(draws[:, :1])
-    assert not paths.sample(*chains.args, 5, seed + 1).equal(draws)
+    draws = paths.sample(chains.args, 5, seed)
+    assert paths.sample(chains.args, 5, seed).equal(draws)
+    assert paths.sample(chains.args, 1, seed).equal(draws[:, :1])
+    assert not paths.sample(chains.args, 5, seed + 1).equal(draws)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the interpreter, for NaN
@@ -113,19 +113,19 @@ def test_draws_of_large_scores_and_of_chains_without_labelings() -> None:
     chains.length[:] = 3
     chains.node[1, 1] = -torch.inf
     chains.node[2, 0, 0] = torch.nan
-    draws = paths.sample(*chains.args, 2, torch.tensor([0], device=DEVICE))
-    best, _ = reference.best(*chains.args)
+    draws = paths.sample(chains.args, 2, torch.tensor([0], device=DEVICE))
+    best, _ = reference.best(chains.args)
     assert (draws[0] == best[0]).all()  # the others are less likely by far
     assert (draws[1:] == -1).all()
 
 
 def test_empty_batches() -> None:
     chains = random_chains(1, 3, 2, device=DEVICE)
-    none = (chains.node[:0], chains.length[:0], None, None, chains.start, chains.edge, chains.stop)
-    labels, score = paths.best(*none)
+    none = chains.args._replace(node=chains.node[:0], length=chains.length[:0])
+    labels, score = paths.best(none)
     assert labels.shape == (0, 3)
     assert score.shape == (0,)
-    assert paths.sample(*none, 2, torch.tensor([0], device=DEVICE)).shape == (0, 2, 3)
-    empty = (chains.node[:, :0], chains.length * 0, None, None, chains.start, chains.edge, chains.stop)
-    assert paths.best(*empty)[1].tolist() == [0.0]
-    assert paths.sample(*empty, 2, torch.tensor([0], device=DEVICE)).shape == (1, 2, 0)
+    assert paths.sample(none, 2, torch.tensor([0], device=DEVICE)).shape == (0, 2, 3)
+    empty = chains.args._replace(node=chains.node[:, :0], length=chains.length * 0)
+    assert paths.best(empty)[1].tolist() == [0.0]
+    assert paths.sample(empty, 2, torch.tensor([0], device=DEVICE)).shape == (1, 2, 0)

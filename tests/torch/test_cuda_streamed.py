@@ -36,8 +36,8 @@ def same(got: tuple[Tensor, ...], want: tuple[Tensor, ...], dtype: torch.dtype) 
 def compare(kernels: Any, chains: Chains, labels: Tensor) -> Tensor:
     """Compare the loss and its gradients; return the flags."""
     weight = torch.linspace(0.5, 1.5, chains.length.shape[0], device=DEVICE)
-    got = kernels.loss(*chains.args, labels, weight, 0.5, True)
-    same(got, general.loss(*chains.double().args, labels, weight, 0.5, True), chains.node.dtype)
+    got = kernels.loss(chains.args, labels, weight, 0.5, True)
+    same(got, general.loss(chains.double().args, labels, weight, 0.5, True), chains.node.dtype)
     in_logs: Tensor = got[-1]
     return in_logs
 
@@ -63,9 +63,9 @@ def test_losses_of_every_form(kernels: ModuleType, form: str, dtype: torch.dtype
 def test_log_partition_and_marginals(scale: float, in_logs: int) -> None:
     chains = random_chains(2, 3, 7, scale=scale, seed=8, device=DEVICE)
     weight = torch.tensor([2.0, -1.0], device=DEVICE)[:1].expand(2)
-    got = streamed.marginals(*chains.args, weight)
-    same(got, general.marginals(*chains.double().args, weight), torch.float32)
-    logz, flags = streamed.log_partition(*chains.args)
+    got = streamed.marginals(chains.args, weight)
+    same(got, general.marginals(chains.double().args, weight), torch.float32)
+    logz, flags = streamed.log_partition(chains.args)
     torch.testing.assert_close(logz, got[-2])
     assert flags.tolist() == got[-1].tolist() == [in_logs] * 2
 
@@ -74,9 +74,9 @@ def test_log_partition_and_marginals(scale: float, in_logs: int) -> None:
 def test_tables_of_several_blocks_and_tables_that_are_read_at_every_step(dtype: torch.dtype) -> None:
     chains = random_chains(2, 3, 70, dtype=dtype, device=DEVICE)
     labels = random_labels(chains, unknown=0.2)
-    exact = general.loss(*chains.double().args, labels, None, 0.5, True)
-    same(streamed.loss(*chains.args, labels, None, 0.5, True), exact, dtype)
-    same(streamed.loss(*chains.args, labels, None, 0.5, True, sweep=streamed.stream), exact, dtype)
+    exact = general.loss(chains.double().args, labels, None, 0.5, True)
+    same(streamed.loss(chains.args, labels, None, 0.5, True), exact, dtype)
+    same(streamed.loss(chains.args, labels, None, 0.5, True, sweep=streamed.stream), exact, dtype)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -100,7 +100,7 @@ def test_nothing_allowed(kernels: ModuleType) -> None:
     chains.edge.fill_(-torch.inf)
     chains.length.copy_(torch.tensor([3, 2, 1, 0]))
     total, each, node, start, edge, stop, _ = kernels.loss(
-        *chains.args, random_labels(chains), None, 1.0, True
+        chains.args, random_labels(chains), None, 1.0, True
     )
     assert total == torch.inf
     assert each[:2].isinf().all()
@@ -116,10 +116,10 @@ def test_what_is_not_a_number_stays_in_its_sequence(kernels: ModuleType, bad: fl
     chains = random_chains(3, 2, 5, seed=4, device=DEVICE)
     chains.length.fill_(2)
     labels = random_labels(chains, unknown=0.3)
-    sound = kernels.loss(*chains.args, labels, None, 1.0, True)
+    sound = kernels.loss(chains.args, labels, None, 1.0, True)
     node = chains.node.clone()
     node[1, 1, 2] = bad
-    got = kernels.loss(*replace(chains, node=node).args, labels, None, 1.0, True)
+    got = kernels.loss(replace(chains, node=node).args, labels, None, 1.0, True)
     assert got[1][1].isnan()
     assert not got[2][1].any()
     for b in (0, 2):  # to the bit
@@ -132,23 +132,23 @@ def test_what_is_not_a_number_stays_in_its_sequence(kernels: ModuleType, bad: fl
 def test_bits_do_not_depend_on_the_batch(kernels: ModuleType) -> None:
     chains = random_chains(2, 3, 9, seed=6, device=DEVICE)
     labels = random_labels(chains)
-    got = kernels.loss(*chains.args, labels, None, 1.0, True)
-    again = kernels.loss(*chains.args, labels, None, 1.0, True)
+    got = kernels.loss(chains.args, labels, None, 1.0, True)
+    again = kernels.loss(chains.args, labels, None, 1.0, True)
     assert all(torch.equal(a, b) for a, b in zip(got, again, strict=True))
     one = replace(chains, node=chains.node[1:2], length=chains.length[1:2])
-    alone = kernels.loss(*one.args, labels[1:2], None, 1.0, True)
+    alone = kernels.loss(one.args, labels[1:2], None, 1.0, True)
     assert torch.equal(alone[1], got[1][1:2])
     assert torch.equal(alone[2], got[2][1:2])
-    without = kernels.loss(*chains.args, labels, None, 1.0, False)
+    without = kernels.loss(chains.args, labels, None, 1.0, False)
     assert torch.equal(without[1], got[1])
 
 
 def test_no_sequences() -> None:
     chains = random_chains(2, 3, 5, device=DEVICE)
     none = replace(chains, node=chains.node[:0], length=chains.length[:0])
-    total, each, *made, _ = streamed.loss(*none.args, random_labels(none), None, 1.0, True)
+    total, each, *made, _ = streamed.loss(none.args, random_labels(none), None, 1.0, True)
     assert total == 0
     assert each.shape == (0,)
     assert [x.shape for x in made] == [x.shape for x in none.scores]
-    assert streamed.log_partition(*none.args)[0].shape == (0,)
-    assert not streamed.marginals(*none.args, each)[2].any()
+    assert streamed.log_partition(none.args)[0].shape == (0,)
+    assert not streamed.marginals(none.args, each)[2].any()

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from crfkit.torch import orders, reference
+from crfkit.torch import ops, orders, reference
+from crfkit.torch.batches import Chain
 from tests.cases.torch.chains import random_chains, random_labels, rows_of
 
 FORMS = ["padded", "time-first", "holes", "packed"]
@@ -20,12 +21,9 @@ def tables(L: int, order: int, forbidden: float = 0.0) -> list[Tensor]:
     return [x.masked_fill(torch.rand(x.shape, generator=random) < forbidden, -torch.inf) for x in made]
 
 
-def case(
-    form: str, order: int, forbidden: float = 0.0
-) -> tuple[Any, tuple[Any, Any, Any, Any, Any, Any, Any]]:
+def case(form: str, order: int, forbidden: float = 0.0) -> tuple[Any, Chain]:
     chains = random_chains(4, 5, 3, form=form, forbidden=forbidden, dtype=torch.float64)
-    node, length, first, index, start, _, stop = chains.args
-    return chains, (node, length, first, index, start, tables(3, order, forbidden), stop)
+    return chains, chains.args._replace(edge=tables(3, order, forbidden))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -36,13 +34,13 @@ def test_every_query(form: str, order: int, forbidden: float) -> None:
     labels = random_labels(chains, unknown=0.3)
     weight = torch.tensor([1.0, -0.5, 2.0, 1.0], dtype=torch.float64)
     close: Any = torch.testing.assert_close
-    close(orders.log_partition(*args), reference.log_partition(*args))
-    close(orders.marginals(*args, weight), reference.marginals(*args, weight)[:-1])
-    close(orders.loss(*args, labels), reference.loss(*args, labels))
-    close(orders.best(*args), reference.best(*args))
-    close(orders.kbest(*args, 4), reference.kbest(*args, 4))
-    draws = orders.sample(*args, 2, torch.tensor([1]))
-    logz = reference.log_partition(*args)
+    close(orders.log_partition(args), reference.log_partition(args))
+    close(orders.marginals(args, weight), reference.marginals(args, weight)[:-1])
+    close(orders.loss(args, labels), reference.loss(args, labels))
+    close(ops.order.best(*args), reference.best(args))
+    close(ops.order.kbest(*args, 4), reference.kbest(args, 4))
+    draws = ops.order.sample(*args, 2, torch.tensor([1]))
+    logz = reference.log_partition(args)
     for b in range(4):
         path = draws[0] if form == "packed" else draws[:, 0]
         drawn = [int(path[row]) for row in rows_of(chains, b)]
@@ -51,12 +49,12 @@ def test_every_query(form: str, order: int, forbidden: float) -> None:
 
 @pytest.mark.parametrize("form", ["padded", "packed"])
 def test_derivatives_against_differences(form: str) -> None:
-    chains, (node, length, first, index, start, edges, stop) = case(form, 2)
+    chains, args = case(form, 2)
     labels = random_labels(chains, unknown=0.3)
-    leaves = tuple(x.detach().clone().requires_grad_() for x in (node, start, *edges, stop))
+    leaves = tuple(x.detach().clone().requires_grad_() for x in args.scores)
 
     def run(function: Any, *more: Any) -> Any:
-        return lambda n, s, e, f, p: function(n, length, first, index, s, [e, f], p, *more)
+        return lambda *scores: function(args.with_scores(scores), *more)
 
     assert torch.autograd.gradcheck(run(orders.log_partition), leaves)
     assert torch.autograd.gradgradcheck(run(orders.log_partition), leaves, fast_mode=True)
@@ -65,9 +63,8 @@ def test_derivatives_against_differences(form: str) -> None:
 
 
 def test_bad_tables_are_refused() -> None:
-    _, (node, length, first, index, start, edges, stop) = case("padded", 2)
-    before = (node, length, first, index, start)
+    _, args = case("padded", 2)
     with pytest.raises(ValueError, match="edges is empty"):
-        orders.best(*before, [], stop)
+        ops.order.best(*args._replace(edge=[]))
     with pytest.raises(ValueError, match=r"edges\[1\] has shape \(3, 3\), expected \(3, 3, 3\)"):
-        orders.best(*before, [edges[0], edges[0]], stop)
+        ops.order.best(*args._replace(edge=[args.edge[0]] * 2))

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from crfkit.torch import segment_cpu, segment_derivatives, segment_general
+from crfkit.torch import derivatives, general, segment_cpu
 from tests.cases.torch.segments import Segments, random_gold, random_segments, rows_of, segmentations
 
 FORMS = ["padded", "time-first", "holes", "packed"]
 PARTS = ["node", "segment", "both"]
 CASES = [(form, parts) for form in FORMS for parts in PARTS]
-MODULES = [segment_general, segment_cpu]
+MODULES = [general, segment_cpu]
 
 
 def agreeing(segments: Segments, labels: torch.Tensor, begins: torch.Tensor, b: int) -> list[float]:
@@ -38,12 +38,12 @@ def total(scores: list[float]) -> torch.Tensor:
 @pytest.mark.parametrize(("form", "parts"), CASES)
 def test_answers_against_all_segmentations(form: str, parts: str, module: ModuleType) -> None:
     segments = random_segments(4, 4, 3, 2, form=form, parts=parts, forbidden=0.1, dtype=torch.float64)
-    logz = module.log_partition(*segments.args)[0]
-    labels, begins, score = module.best(*segments.args)
-    several, bounds, scores = module.kbest(*segments.args, 5)
-    draws, cuts = module.sample(*segments.args, 3, torch.tensor([0]))
+    logz = module.log_partition(segments.args)[0]
+    labels, begins, score = module.best(segments.args)
+    several, bounds, scores = module.kbest(segments.args, 5)
+    draws, cuts = module.sample(segments.args, 3, torch.tensor([0]))
     gold = random_gold(segments, unknown=0.3)
-    losses = module.loss(*segments.args, *gold, None, 1.0, False)[1]
+    losses = module.loss(segments.args, *gold, None, 1.0, False)[1]
     axis = 0 if form == "packed" else 1
     for b in range(4):
         every = segmentations(segments, b)
@@ -88,8 +88,8 @@ def test_gradients_of_the_kernels_are_those_of_the_reference(form: str, parts: s
         ("loss", (*whole, None, 0.5, True)),
     ]
     for name, more in calls:
-        found = getattr(segment_cpu, name)(*segments.args, *more)
-        expected = getattr(segment_general, name)(*segments.args, *more)
+        found = getattr(segment_cpu, name)(segments.args, *more)
+        expected = getattr(general, name)(segments.args, *more)
         for a, b in zip(found[:-1], expected[:-1], strict=True):
             torch.testing.assert_close(a, b, equal_nan=True)
 
@@ -105,23 +105,23 @@ def test_derivatives_against_differences(form: str, parts: str) -> None:
         def call(*scores: Any) -> Any:
             rest = iter(scores)
             node, segment, *shared = (next(rest) if there else None for there in given)
-            return function(node, segment, *segments.args[2:5], *shared, *more)
+            return function("segment", *more, node, segment, *segments.args[2:5], *shared)
 
         return call
 
     check = torch.autograd.gradcheck
-    assert check(run(segment_derivatives.LogPartition.apply), leaves)
-    assert torch.autograd.gradgradcheck(run(segment_derivatives.LogPartition.apply), leaves, fast_mode=True)
-    assert check(run(segment_derivatives.Losses.apply, *gold), leaves)
-    assert check(lambda *x: run(segment_derivatives.Loss.apply, *gold, None, 0.5)(*x)[0], leaves)
-    assert check(run(segment_derivatives.Entropy.apply), leaves, fast_mode=True)
+    assert check(run(derivatives.LogPartition.apply), leaves)
+    assert torch.autograd.gradgradcheck(run(derivatives.LogPartition.apply), leaves, fast_mode=True)
+    assert check(run(derivatives.Losses.apply, *gold), leaves)
+    assert check(lambda *x: run(derivatives.Loss.apply, *gold, None, 0.5)(*x)[0], leaves)
+    assert check(run(derivatives.Entropy.apply), leaves, fast_mode=True)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_ties_go_to_the_lowest_label_and_the_shorter_segment(form: str) -> None:
     segments = random_segments(5, 7, 3, 3, form=form, scale=0.0)
-    labels, begins, _ = segment_general.best(*segments.args)
+    labels, begins, _ = general.best(segments.args)
     assert set(labels.unique().tolist()) <= {-1, 0}
     assert torch.equal(begins, labels == 0)
-    for a, b in zip(segment_cpu.best(*segments.args), (labels, begins), strict=False):
+    for a, b in zip(segment_cpu.best(segments.args), (labels, begins), strict=False):
         assert torch.equal(a, b)

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from crfkit import SemiMarkov, inference
 from crfkit.constraints import Forbid
-from crfkit.torch import SegmentCRF, segment_ops
+from crfkit.torch import SegmentCRF, ops
 from crfkit.torch import segment_functional as queries
 from tests.cases.torch.segments import random_gold, random_segments
 
@@ -162,17 +162,17 @@ def test_nan_stays_in_its_sequence() -> None:
     length = torch.tensor([5, 4, 3], dtype=torch.int32)
     args = [*segments.args[:2], length, *segments.args[3:]]
     labels, begins = torch.zeros(3, 5, dtype=torch.int64), torch.ones(3, 5, dtype=torch.bool)
-    clean = segment_ops.loss(*args, labels, begins, None, 1.0, True)
+    clean = ops.segment.loss(*args, labels, begins, None, 1.0, True)
     args[0] = args[0].clone()
     args[0][1, 2, 0] = torch.nan
     args[1] = args[1].clone()
     args[1][2, 2, 1] = torch.nan  # runs past the end: not read
-    found = segment_ops.loss(*args, labels, begins, None, 1.0, True)
+    found = ops.segment.loss(*args, labels, begins, None, 1.0, True)
     assert found[1].isnan().tolist() == [False, True, False]
     for made, before in zip(found[2:4], clean[2:4], strict=True):
         torch.testing.assert_close(made[[0, 2]], before[[0, 2]])
-    assert segment_ops.log_partition(*args)[0].isnan().tolist() == [False, True, False]
-    assert segment_ops.best(*args)[0][1].tolist() == [-1] * 5
+    assert ops.segment.log_partition(*args)[0].isnan().tolist() == [False, True, False]
+    assert ops.segment.best(*args)[0][1].tolist() == [-1] * 5
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -192,10 +192,10 @@ def test_half_types(dtype: torch.dtype) -> None:
 def test_scores_of_ten_thousand_and_long_segments() -> None:
     segments = random_segments(2, 40, 60, 3, parts="node", scale=1e4, dtype=torch.float64)
     wide = segments.args
-    value = segment_ops.loss(*wide, *random_gold(segments), None, 1.0, True)
+    value = ops.segment.loss(*wide, *random_gold(segments), None, 1.0, True)
     assert value[1].isfinite().all()
     assert (value[1] >= 0).all()
-    cover = segment_ops.marginals(*wide, torch.ones(2, dtype=torch.float64))[0]
+    cover = ops.segment.marginals(*wide, torch.ones(2, dtype=torch.float64))[0]
     torch.testing.assert_close(cover[0].sum(-1), torch.ones(40, dtype=torch.float64))
 
 
@@ -334,31 +334,31 @@ def test_operators_refuse_what_does_not_fit() -> None:
 
     ones = torch.ones(1)
     cases: list[tuple[str, Callable[[], Any]]] = [
-        ("length does not fit", lambda: segment_ops.best(*scores(length=integers(5, 1)))),
-        ("length does not fit", lambda: segment_ops.best(*scores(length=integers(-1, 1)))),
-        ("length has type int64", lambda: segment_ops.best(*scores(length=torch.tensor([1, 1])))),
-        ("length has shape", lambda: segment_ops.best(*scores(length=integers(1)))),
+        ("length does not fit", lambda: ops.segment.best(*scores(length=integers(5, 1)))),
+        ("length does not fit", lambda: ops.segment.best(*scores(length=integers(-1, 1)))),
+        ("length has type int64", lambda: ops.segment.best(*scores(length=torch.tensor([1, 1])))),
+        ("length has shape", lambda: ops.segment.best(*scores(length=integers(1)))),
         (
             "index names a row",
-            lambda: segment_ops.best(*scores(index=torch.full((2, 4), 4, dtype=torch.int32))),
+            lambda: ops.segment.best(*scores(index=torch.full((2, 4), 4, dtype=torch.int32))),
         ),
         (
             "length does not fit",
-            lambda: segment_ops.best(*replace(packed, first=torch.tensor([2**62, 2**62])).args),
+            lambda: ops.segment.best(*replace(packed, first=torch.tensor([2**62, 2**62])).args),
         ),
         (
             "first is negative",
-            lambda: segment_ops.best(*replace(packed, first=torch.tensor([-1, 0])).args),
+            lambda: ops.segment.best(*replace(packed, first=torch.tensor([-1, 0])).args),
         ),
-        ("duration has shape", lambda: segment_ops.best(*scores(duration=torch.zeros(2, 1)))),
-        ("edge has shape", lambda: segment_ops.best(*scores(edge=torch.zeros(2, 3)))),
-        ("weight has shape", lambda: segment_ops.marginals(*scores(), ones)),
-        ("weight has shape", lambda: segment_ops.loss(*scores(), labels, begins, ones, 1.0, True)),
+        ("duration has shape", lambda: ops.segment.best(*scores(duration=torch.zeros(2, 1)))),
+        ("edge has shape", lambda: ops.segment.best(*scores(edge=torch.zeros(2, 3)))),
+        ("weight has shape", lambda: ops.segment.marginals(*scores(), ones)),
+        ("weight has shape", lambda: ops.segment.loss(*scores(), labels, begins, ones, 1.0, True)),
         (
             "labels has shape",
-            lambda: segment_ops.loss(*scores(), labels[:, :2], begins, None, 1.0, True),
+            lambda: ops.segment.loss(*scores(), labels[:, :2], begins, None, 1.0, True),
         ),
-        ("n is -1", lambda: segment_ops.sample(*scores(), -1, torch.tensor([1]))),
+        ("n is -1", lambda: ops.segment.sample(*scores(), -1, torch.tensor([1]))),
     ]
     for message, call in cases:
         with pytest.raises(ValueError, match=message):

@@ -22,6 +22,7 @@ PLAINER = {
     r"\bnumpy\.(?!typing)": "np.",
     r"^import numpy$": "import numpy as np",
     r"^(compiler: str) = .*$": r"\1",
+    r"(?<=[:\[] |.\[)NDArray\b(?!\[)": "object",  # whatever DLPack knows: a tensor, a capsule, an array
 }
 ARRAY = re.compile(r"Annotated\[(NDArray\[[\w.]+\]), dict\((?:[^()]|\([^()]*\))*\)\]")
 

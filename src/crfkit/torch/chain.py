@@ -12,9 +12,9 @@ from torch.nn.utils.rnn import PackedSequence
 from crfkit.structures.chains.chain import Chain, is_chain
 from crfkit.structures.constraints import Constraint
 from crfkit.torch import functional
-from crfkit.torch.functional import Reduction
 from crfkit.torch.gold import known_labels
 from crfkit.torch.inputs import Edges, Lengths, Rows, check_labels, sequences
+from crfkit.torch.queries import Reduction
 from crfkit.torch.results import Paths
 from crfkit.torch.states import States
 

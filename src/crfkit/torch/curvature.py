@@ -13,9 +13,11 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from crfkit.torch.reference import leaves_of, numbers
+from crfkit.torch.autograd import leaves_of, numbers
+from crfkit.torch.batches import Batch
+from crfkit.torch.reference import hvp
 
-__all__ = ["Curvature", "Products", "product", "sound"]
+__all__ = ["Curvature", "Products", "sound"]
 
 
 class Products(NamedTuple):
@@ -55,20 +57,11 @@ class Curvature(Function):
         return (None, *(next(found) if needed else None for needed in wanted))
 
 
-def product(ways: Products, *args: Any) -> tuple[Tensor, ...]:
-    """Return the products; in a graph only while one is made, so that compiled graphs hold the operator."""
-    if torch.is_grad_enabled():
-        made: tuple[Tensor, ...] = Curvature.apply(ways, *args)
-        return made
-    return tuple(ways.operator(*args))
-
-
-def sound(
-    hvp: Callable[..., tuple[Tensor, ...]], bad: Tensor, chain: Any, weight: Tensor, along: Any, **how: Any
-) -> tuple[Tensor, ...]:
-    """Ask a reference; sequences that are `bad` (NaN or +inf among their scores) have no part in products.
+def sound(bad: Tensor, batch: Batch, weight: Tensor, along: Any, **how: Any) -> tuple[Tensor, ...]:
+    """Ask the reference; sequences that are `bad` (NaN or +inf among their scores) have no part in products.
 
     Their <marginals, direction> and log Z are NaN, without a gradient.
     """
-    *made, dot, logz = hvp(*numbers(chain), torch.where(bad, 0.0, weight), *numbers(along), **how)
+    weight = torch.where(bad, 0.0, weight)
+    *made, dot, logz = hvp(numbers(batch), weight, *numbers(along), **how)
     return (*made, torch.where(bad, torch.nan, dot), torch.where(bad, torch.nan, logz))

@@ -1,205 +1,271 @@
 """Derivatives: log Z, its gradient (marginals), and the gradient of that (a Hessian times a vector).
 
-`LogPartition` -> `Marginals` -> `hvp`, each the gradient of the one before; `Loss` makes its value and its
-gradient in one call and only scales the latter when asked for it. `Entropy` and `Divergence` are functions of
-their own whose first derivative is the Hessian product, so that they compile. All can be differentiated any
-number of times: from the third derivatives of log Z on by the reference (`crfkit.torch.curvature`).
+`LogPartition` -> `Marginals` -> `product`, each the gradient of the one before; `Loss` makes its value and
+its gradient in one call and only scales the latter when asked for it. `Entropy` and `Divergence` are
+functions of their own whose first derivative is the Hessian product, so that they compile. All can be
+differentiated any number of times, from the third derivatives of log Z on by the reference
+(`crfkit.torch.curvature`); but the loss of segments has one derivative.
+
+Functions take the name of a structure ("chain", "order", "segment"), what is theirs, and the flat fields of a
+batch (`crfkit.torch.structures`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from crfkit.torch import ops, reference
-from crfkit.torch.curvature import Products, product, sound
-from crfkit.torch.gold import weighted
+from crfkit.torch import curvature
+from crfkit.torch.gold import clamped, weighted
 from crfkit.torch.inputs import visible, widened
+from crfkit.torch.structures import STRUCTURES, Fields, Grads
 
-__all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals"]
-
-# Each takes (node, length, first, index, start, edge, stop, ...): gradients go to four of these.
-_Grads = tuple[Tensor | None, ...]
+__all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals", "difference"]
 
 
-def _by_chain(made: tuple[Tensor, ...] | list[Tensor], rest: int) -> _Grads:
-    node, start, edge, stop = made
-    return (node, None, None, None, start, edge, stop, *(None,) * rest)
+def _split(args: Fields) -> tuple[Tensor, Fields, Fields]:
+    """Return weights, fields and a direction: as many as there are scores, 3 less than fields."""
+    weight, *rest = args
+    size = (len(rest) + 3) // 2
+    return weight, rest[:size], rest[size:]
 
 
-def _scores(chain: tuple[Any, ...]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return chain[0], chain[4], chain[5], chain[6]
+def _by_operator(structure: str, *args: Any) -> tuple[Tensor, ...]:
+    weight, fields, along = _split(args)
+    return STRUCTURES[structure].ask("hvp", fields, weight, *along)
 
 
-def _by_reference(*args: Any) -> tuple[Tensor, ...]:
-    chain, weight, along = args[:7], args[7], args[8:]
+def _by_reference(structure: str, *args: Any) -> tuple[Tensor, ...]:
+    form = STRUCTURES[structure]
+    weight, fields, along = _split(args)
     with torch.no_grad():
-        bad = ops.log_partition(*chain)[0].isnan()
-    return sound(reference.hvp, bad, chain, weight, along, create_graph=True)
+        bad = form.ask("log_partition", fields)[0].isnan()
+    return curvature.sound(bad, form.batch(fields), weight, along, create_graph=True)
 
 
-_PRODUCTS = Products(ops.hvp, _by_reference)
+_PRODUCTS = {
+    name: curvature.Products(partial(_by_operator, name), partial(_by_reference, name)) for name in STRUCTURES
+}
+
+
+def product(structure: str, weight: Tensor, fields: Fields, along: Iterable[Any]) -> tuple[Tensor, ...]:
+    """Return the Hessian of sum_b weight[b] log Z[b] times a direction, <marginals, direction>, log Z.
+
+    In a graph only while one is made, so that compiled graphs hold the operator.
+    """
+    if torch.is_grad_enabled():
+        made: tuple[Tensor, ...] = curvature.Curvature.apply(_PRODUCTS[structure], weight, *fields, *along)
+        return made
+    return STRUCTURES[structure].ask("hvp", fields, weight, *along)
 
 
 class Marginals(Function):
-    """The gradient of sum_b weight[b] log Z[b] by node, start, edge and stop."""
+    """The gradient of sum_b weight[b] log Z[b] by all scores; empty for those that are not given."""
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        """Take the arguments of a chain and weights [B]."""
-        ctx.save_for_backward(*args)
-        return tuple(ops.marginals(*args)[:4])
+    def forward(ctx: Any, structure: str, weight: Tensor, *fields: Any) -> tuple[Tensor, ...]:
+        """Take weights [B] and the fields of a batch."""
+        form = STRUCTURES[structure]
+        ctx.structure = structure
+        ctx.save_for_backward(weight, *fields)
+        made = form.ask("marginals", fields, weight)[:-2]
+        if form.rows > 1:
+            absent = [y for x, y in zip(form.scores(fields), made, strict=True) if x is None]
+            ctx.mark_non_differentiable(*absent)
+        return made
 
     @staticmethod
-    def backward(ctx: Any, *along: Tensor) -> _Grads:
+    def backward(ctx: Any, *along: Tensor) -> Grads:
         """Return the Hessian products; by weight, <marginals, direction>."""
-        *made, dot, _ = product(_PRODUCTS, *ctx.saved_tensors, *along)
-        return (*_by_chain(made, 0), dot.to(ctx.saved_tensors[7].dtype))
+        form = STRUCTURES[ctx.structure]
+        weight, *fields = ctx.saved_tensors
+        given = [None if x is None else v for x, v in zip(form.scores(fields), along, strict=True)]
+        *made, dot, _ = product(ctx.structure, weight, fields, given)
+        return (None, dot.to(weight.dtype), *form.grads(fields, made))
+
+
+def _marginals(structure: str, weight: Tensor, fields: Fields) -> tuple[Tensor, ...]:
+    if torch.is_grad_enabled():
+        made: tuple[Tensor, ...] = Marginals.apply(structure, weight, *fields)
+        return made
+    return STRUCTURES[structure].ask("marginals", fields, weight)[:-2]
 
 
 class LogPartition(Function):
     """log Z [B] in float64."""
 
     @staticmethod
-    def forward(ctx: Any, *chain: Any) -> Tensor:
-        """Take the arguments of a chain."""
-        ctx.save_for_backward(*chain)
-        logz: Tensor = ops.log_partition(*chain)[0]
+    def forward(ctx: Any, structure: str, *fields: Any) -> Tensor:
+        """Take the fields of a batch."""
+        ctx.structure = structure
+        ctx.save_for_backward(*fields)
+        logz: Tensor = STRUCTURES[structure].ask("log_partition", fields)[0]
         return logz
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> _Grads:
+    def backward(ctx: Any, grad: Tensor) -> Grads:
         """Return marginals, which can be differentiated again."""
-        return _by_chain(Marginals.apply(*ctx.saved_tensors, grad), 0)
+        fields = ctx.saved_tensors
+        made = _marginals(ctx.structure, grad, fields)
+        return (None, *STRUCTURES[ctx.structure].grads(fields, made))
 
 
-def _loss_gradient(chain: tuple[Any, ...], labels: Tensor, weight: Tensor) -> list[Tensor]:
+def _loss_gradient(structure: str, fields: Fields, labels: Tensor, weight: Tensor) -> list[Tensor]:
     """Return marginals minus those of the labelings that agree with `labels`: differentiable."""
-    node = widened(chain[0])  # two gradients are added up: not in half precision
-    other = torch.arange(node.shape[-1], device=node.device) != labels[..., None]
-    clamped = node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)
-    gold_exists = ops.log_partition(clamped, *chain[1:])[0] > -torch.inf
+    if structure == "segment":
+        raise RuntimeError(
+            "the loss of segments has one derivative, and create_graph=True asks for more: omit it, or use "
+            "segment_log_partition, segment_marginals and segment_entropy, which have any number of them"
+        )
+    node = widened(fields[0])  # two gradients are added up: not in half precision
+    gold = clamped(node, labels, None)
+    gold_exists = STRUCTURES[structure].ask("log_partition", (gold, *fields[1:]))[0] > -torch.inf
     weight = torch.where(gold_exists, weight, 0.0)
-    free = Marginals.apply(node, *chain[1:], weight)
-    gold = Marginals.apply(clamped, *chain[1:], weight)
-    made = [a - b for a, b in zip(free, gold, strict=True)]
-    return [made[0].to(chain[0].dtype), *made[1:]]
+    of_all = Marginals.apply(structure, weight, node, *fields[1:])
+    of_gold = Marginals.apply(structure, weight, gold, *fields[1:])
+    made = [a - b for a, b in zip(of_all, of_gold, strict=True)]
+    return [made[0].to(fields[0].dtype), *made[1:]]
+
+
+def _gold(labels: Tensor, begins: Tensor | None) -> tuple[Tensor, ...]:
+    return (labels,) if begins is None else (labels, begins)
 
 
 class Loss(Function):
     """(scale * sum_b weight[b] loss[b], losses [B]): the value and its gradient in one call."""
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
-        """Take the arguments of a chain, labels, weight [B] or None, scale."""
-        *chain, labels, weight, scale = args
-        grad = any(ctx.needs_input_grad)
-        total, each, *made, _ = ops.loss(*chain, labels, weight, scale, grad)
+    def forward(
+        ctx: Any,
+        structure: str,
+        labels: Tensor,
+        begins: Tensor | None,
+        weight: Tensor | None,
+        scale: float,
+        *fields: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """Take gold (begins: of segments), weights [B] or None, a scale, and the fields of a batch."""
+        form, grad = STRUCTURES[structure], any(ctx.needs_input_grad)
+        total, each, *made, _ = form.ask("loss", fields, *_gold(labels, begins), weight, scale, grad)
         if weight is not None:  # the operator's total is NaN where a weight of 0 meets a loss of +inf
             total = (weighted(each, weight).sum() * scale).to(total.dtype)
-        ctx.save_for_backward(*chain, labels, weight, *made)
-        ctx.scale = scale
+        ctx.structure, ctx.scale, ctx.fields = structure, scale, len(fields)
+        ctx.save_for_backward(labels, weight, *fields, *made)
         ctx.mark_non_differentiable(each)
         ctx.set_materialize_grads(False)  # no zeros for the gradient of `each`
         return total, each
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, _: Any) -> _Grads:
+    def backward(ctx: Any, grad: Tensor | None, _: Any) -> Grads:
         """Scale the gradient that the forward call made; make it anew where it is differentiated again."""
+        labels, weight, *rest = ctx.saved_tensors
+        fields, made = rest[: ctx.fields], rest[ctx.fields :]
         if grad is None:
-            return (None,) * 10
-        *chain, labels, weight, node, start, edge, stop = ctx.saved_tensors
+            return (None,) * (5 + len(fields))
         if torch.is_grad_enabled():
-            ones = torch.ones_like(chain[1], dtype=torch.float64) if weight is None else weight.double()
-            return _by_chain(_loss_gradient(tuple(chain), labels, ones * (grad * ctx.scale)), 3)
-        if node.dtype == start.dtype == edge.dtype == stop.dtype == grad.dtype:
-            made = torch._foreach_mul([node, start, edge, stop], grad)  # one launch
+            length = STRUCTURES[ctx.structure].length(fields)
+            ones = torch.ones_like(length, dtype=torch.float64) if weight is None else weight.double()
+            made = _loss_gradient(ctx.structure, fields, labels, ones * (grad * ctx.scale))
+        elif all(x.dtype == grad.dtype for x in made):
+            made = torch._foreach_mul(made, grad)  # one launch
         else:
             # In the type of `grad`: a loss scaled by 65536 would be infinite in float16.
-            made = [(x * grad.expand_as(x)).to(x.dtype) for x in (node, start, edge, stop)]
-        return _by_chain(made, 3)
+            made = [(x * grad.expand_as(x)).to(x.dtype) for x in made]
+        return (None, None, None, None, None, *STRUCTURES[ctx.structure].grads(fields, made))
 
 
 class Losses(Function):
     """Losses [B], in float64."""
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> Tensor:
-        """Take the arguments of a chain and labels."""
-        ctx.save_for_backward(*args)
-        each: Tensor = ops.loss(*args, None, 1.0, False)[1]
+    def forward(ctx: Any, structure: str, labels: Tensor, begins: Tensor | None, *fields: Any) -> Tensor:
+        """Take gold (begins: of segments) and the fields of a batch."""
+        ctx.structure = structure
+        ctx.save_for_backward(labels, begins, *fields)
+        gold = _gold(labels, begins)
+        each: Tensor = STRUCTURES[structure].ask("loss", fields, *gold, None, 1.0, False)[1]
         return each
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> _Grads:
+    def backward(ctx: Any, grad: Tensor) -> Grads:
         """Sweep again, with a weight for each sequence."""
-        *chain, labels = ctx.saved_tensors
+        form = STRUCTURES[ctx.structure]
+        labels, begins, *fields = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _by_chain(_loss_gradient(tuple(chain), labels, grad), 1)
-        made = ops.loss(*chain, labels, grad, 1.0, True)[2:6]
-        return _by_chain(made, 1)
+            made = _loss_gradient(ctx.structure, fields, labels, grad)
+        else:
+            _, _, *made, _ = form.ask("loss", fields, *_gold(labels, begins), grad, 1.0, True)
+        return (None, None, None, *form.grads(fields, made))
 
 
-def _finite(x: Tensor) -> Tensor:
-    return torch.where(x.isinf(), 0.0, x)  # what is forbidden has probability 0, and 0 * -inf = 0
+def _finite(scores: Iterable[Any]) -> list[Any]:
+    """Return scores, 0 for -inf: what is forbidden has probability 0, and 0 * -inf = 0."""
+    return [None if x is None else torch.where(x.isinf(), 0.0, x) for x in scores]
 
 
 class Entropy(Function):
     """log Z - <marginals, scores> [B] in float64; -inf where nothing is allowed."""
 
     @staticmethod
-    def forward(ctx: Any, *chain: Any) -> Tensor:
-        """Take the arguments of a chain."""
-        ctx.save_for_backward(*chain)
-        ones = torch.ones_like(chain[1], dtype=torch.float64)
-        *_, dot, logz = ops.hvp(*chain, ones, *(_finite(x) for x in _scores(chain)))
-        return logz - dot
+    def forward(ctx: Any, structure: str, *fields: Any) -> Tensor:
+        """Take the fields of a batch."""
+        form = STRUCTURES[structure]
+        ctx.structure = structure
+        ctx.save_for_backward(*fields)
+        ones = torch.ones_like(form.length(fields), dtype=torch.float64)
+        *_, dot, logz = form.ask("hvp", fields, ones, *_finite(form.scores(fields)))
+        value: Tensor = logz - dot
+        return value
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> _Grads:
+    def backward(ctx: Any, grad: Tensor) -> Grads:
         """Return minus the Hessian times the scores."""
-        chain = ctx.saved_tensors
-        return _by_chain(product(_PRODUCTS, *chain, -grad, *(_finite(x) for x in _scores(chain)))[:4], 0)
+        form, fields = STRUCTURES[ctx.structure], ctx.saved_tensors
+        *made, _, _ = product(ctx.structure, -grad, fields, _finite(form.scores(fields)))
+        return (None, *form.grads(fields, made))
 
 
 class Divergence(Function):
     """KL(p || q) = <marginals of p, scores of p - scores of q> - log Z_p + log Z_q, [B] in float64."""
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> Tensor:
-        """Take the arguments of the chains p, then (node, start, edge, stop) of the chains q."""
-        chain, others = args[:7], args[7:]
-        ones = torch.ones_like(chain[1], dtype=torch.float64)
-        *_, dot, logz = ops.hvp(*chain, ones, *_differences(chain, others))
-        other, _ = ops.log_partition(others[0], *chain[1:4], *others[1:])
+    def forward(ctx: Any, structure: str, *args: Any) -> Tensor:
+        """Take the fields of the chains p, then the scores of the chains q."""
+        form = STRUCTURES[structure]
+        size = (len(args) + 3) // 2
+        fields, others = args[:size], args[size:]
+        scores = form.scores(fields)
+        ones = torch.ones_like(form.length(fields), dtype=torch.float64)
+        *_, dot, logz = form.ask("hvp", fields, ones, *map(difference, scores, others))
+        other = form.ask("log_partition", form.with_scores(fields, others))[0]
         infinite = (logz == -torch.inf) | (other == -torch.inf)
-        outside = [(p > -torch.inf) & (q == -torch.inf) for p, q in zip(_scores(chain), others, strict=True)]
-        if not visible(chain[0]) or any(bool(x.any()) for x in outside):
-            indicators = (x.to(p.dtype) for x, p in zip(outside, _scores(chain), strict=True))
-            infinite |= ops.hvp(*chain, ones, *indicators)[4] > 0  # p expects something that q forbids
+        outside = [(p > -torch.inf) & (q == -torch.inf) for p, q in zip(scores, others, strict=True)]
+        if not visible(fields[0]) or any(bool(x.any()) for x in outside):
+            indicators = (x.to(p.dtype) for x, p in zip(outside, scores, strict=True))
+            infinite |= form.ask("hvp", fields, ones, *indicators)[-2] > 0  # p expects what q forbids
         value = dot - logz + other
         value = torch.where(infinite & ~logz.isnan() & ~other.isnan(), torch.inf, value)
+        ctx.structure = structure
         ctx.save_for_backward(*args, value)
         return value
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> _Grads:
+    def backward(ctx: Any, grad: Tensor) -> Grads:
         """Return the Hessian of p times the difference; by q, the difference of marginals."""
-        chain, others = ctx.saved_tensors[:7], ctx.saved_tensors[7:11]
-        grad = torch.where(ctx.saved_tensors[11].isfinite(), grad, 0.0)
-        of_p = product(_PRODUCTS, *chain, grad, *_differences(chain, others))[:4]
-        marginals = Marginals.apply if torch.is_grad_enabled() else ops.marginals
-        mine = marginals(*chain, grad)[:4]
-        theirs = marginals(others[0], *chain[1:4], *others[1:], grad)[:4]
-        return (*_by_chain(of_p, 0), *(b - a for a, b in zip(mine, theirs, strict=True)))
-
-
-def _differences(chain: tuple[Any, ...], others: tuple[Tensor, ...]) -> list[Tensor]:
-    """Return scores of p minus those of q, 0 where one of them forbids."""
-    return [difference(p, q) for p, q in zip(_scores(chain), others, strict=True)]
+        form = STRUCTURES[ctx.structure]
+        *args, value = ctx.saved_tensors
+        size = (len(args) + 3) // 2
+        fields, others = args[:size], args[size:]
+        grad = torch.where(value.isfinite(), grad, 0.0)
+        *of_p, _, _ = product(ctx.structure, grad, fields, map(difference, form.scores(fields), others))
+        mine = _marginals(ctx.structure, grad, fields)
+        theirs = _marginals(ctx.structure, grad, form.with_scores(fields, others))
+        return (None, *form.grads(fields, of_p), *(b - a for a, b in zip(mine, theirs, strict=True)))
 
 
 def difference(p: Tensor, q: Tensor) -> Tensor:

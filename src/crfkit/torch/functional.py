@@ -21,18 +21,19 @@ makes its own values NaN. Sums are deterministic.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from crfkit.checks import check_choice, check_number
-from crfkit.torch import derivatives
-from crfkit.torch.gold import check_sets, check_shares, has_infinity, known_labels, left_in, weighted
-from crfkit.torch.inputs import Edges, Lengths, Rows, Sequences, has_shape, tables, visible
-from crfkit.torch.queries import Chains
+from crfkit.torch.gold import check_sets, check_shares, known_labels
+from crfkit.torch.inputs import Edges, Rows, Scores, tables, visible
+from crfkit.torch.queries import Chains, Reduction
 from crfkit.torch.results import Paths
-from crfkit.torch.rows import traced
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "Reduction",
@@ -47,18 +48,11 @@ __all__ = [
     "chain_sample",
 ]
 
-Reduction: TypeAlias = Literal["mean", "sum", "token", "none"]
-
 
 def chain_log_partition(
     node: Rows,
     edge: Edges,
-    *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
+    **scores: Unpack[Scores],
 ) -> Tensor:
     """Return log Z [B], the log of the sum of exp(score) over all labelings.
 
@@ -67,19 +61,7 @@ def chain_log_partition(
     >>> chain_log_partition(torch.zeros(1, 3, 2), torch.zeros(2, 2)).exp()
     tensor([8.0000], dtype=torch.float64)
     """
-    return Chains(node, edge, start, stop, mask, lengths, offsets).log_partition()
-
-
-def _weights(weight: Tensor | None, rows: Sequences) -> Tensor | None:
-    if weight is None:
-        return None
-    if not isinstance(weight, Tensor) or not has_shape(weight, rows.length.shape):
-        found = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
-        raise ValueError(f"weight has shape {found}, expected ({rows.length.shape[0]},)")
-    if not weight.dtype.is_floating_point:
-        raise ValueError(f"weight has type {weight.dtype}, expected a floating type")
-    rows.check_device(weight, "weight")
-    return weight
+    return Chains(node, edge, **scores).log_partition()
 
 
 def chain_loss(
@@ -87,15 +69,11 @@ def chain_loss(
     edge: Edges,
     labels: Rows | None = None,
     *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
     allowed: Rows | None = None,
     weight: Tensor | None = None,
     reduction: Reduction = "mean",
     check: bool | None = None,
+    **scores: Unpack[Scores],
 ) -> Tensor:
     """Return minus the log probability of what is known of the labels: 0 or more.
 
@@ -135,7 +113,7 @@ def chain_loss(
     tensor([64.0000, 16.0000], dtype=torch.float64)
     """
     check_choice("reduction", reduction, ("mean", "sum", "token", "none"))
-    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    chains = Chains(node, edge, **scores)
     rows, L = chains.rows, chains.rows.node.shape[-1]
     if labels is None and allowed is None:
         raise ValueError("labels and allowed are both omitted: one of them says what the gold is")
@@ -150,39 +128,14 @@ def chain_loss(
         if gold is not None:
             raise ValueError("labels are given beside distributions: give one of them")
         check_shares(sets, rows)
-    factor = _weights(weight, rows)
-    divisor = rows.length.shape[0] if reduction == "mean" else 1
-    # A compiled graph would hold 1 / B as a constant: there B divides the answer.
-    graph = not look and traced()
-    scale = 1.0 if graph else 1.0 / max(divisor, 1)
-    learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
-    if sets is None and not chains.higher and reduction != "none" and not learned:
-        total, each = derivatives.Loss.apply(*chains.args, gold, factor, scale)
-    else:
-        each = chains.losses(gold, sets)
-        if factor is not None:
-            each = weighted(each, factor)
-        if reduction != "none":
-            total = (each.sum() * scale).to(torch.float64 if chains.wide() else torch.float32)
-    if check or (check is None and look and has_infinity(each if reduction == "none" else total)):
-        chains.raise_for(left_in(each, factor), gold, sets, bool(check))
-    if reduction == "none":
-        return each
-    if reduction == "token":
-        return total / rows.length.sum().clamp(min=1)
-    return total / divisor if graph and reduction == "mean" else total
+    return chains.loss((gold, sets), weight, reduction, check, sets is None and not chains.higher)
 
 
 def chain_log_prob(
     node: Rows,
     edge: Edges,
     labels: Rows,
-    *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
+    **scores: Unpack[Scores],
 ) -> Tensor:
     """Return the log probability [B] of labelings; labels of -1 and -100 are summed over.
 
@@ -191,7 +144,7 @@ def chain_log_prob(
     >>> chain_log_prob(torch.zeros(1, 2, 2), torch.zeros(2, 2), torch.tensor([[0, 1]])).exp()
     tensor([0.2500], dtype=torch.float64)
     """
-    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    chains = Chains(node, edge, **scores)
     return -chains.losses(known_labels(chains.rows.like_node(labels, "labels"), chains.rows), None)
 
 
@@ -199,12 +152,8 @@ def chain_marginals(
     node: Rows,
     edge: Edges,
     *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
     edges: bool = False,
+    **scores: Unpack[Scores],
 ) -> Any:
     """Return the probability of each label at each position, shaped as `node`, 0 at rows that are masked.
 
@@ -218,7 +167,7 @@ def chain_marginals(
     >>> chain_marginals(torch.tensor([[[0.0, 3.0]]]).log(), torch.zeros(2, 2))
     tensor([[[0., 1.]]])
     """
-    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    chains = Chains(node, edge, **scores)
     single, steps = chains.marginals(edges)
     if steps is None:
         return chains.rows.given_back(single)
@@ -228,12 +177,7 @@ def chain_marginals(
 def chain_entropy(
     node: Rows,
     edge: Edges,
-    *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
+    **scores: Unpack[Scores],
 ) -> Tensor:
     """Return the entropy [B] of the distribution over labelings, in nats; differentiable at will.
 
@@ -242,7 +186,7 @@ def chain_entropy(
     >>> chain_entropy(torch.zeros(1, 3, 2), torch.zeros(2, 2)).exp()
     tensor([8.0000], dtype=torch.float64)
     """
-    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    chains = Chains(node, edge, **scores)
     return chains.entropy()
 
 
@@ -252,13 +196,9 @@ def chain_kl(
     other_node: Rows,
     other_edge: Edges,
     *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
     other_start: Tensor | None = None,
     other_stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
+    **scores: Unpack[Scores],
 ) -> Tensor:
     """Return KL(p || q) [B] of two distributions over the labelings of the same chains.
 
@@ -271,7 +211,7 @@ def chain_kl(
     >>> chain_kl(node, edge, torch.tensor([[[1.0, 3.0]]]).log(), edge)  # log(1/2 / 1/4)/2 + log(1/2 / 3/4)/2
     tensor([0.1438], dtype=torch.float64)
     """
-    p = Chains(node, edge, start, stop, mask, lengths, offsets)
+    p = Chains(node, edge, **scores)
     other = p.rows.like_node(other_node, "other_node", (p.rows.node.shape[-1],))
     q_start, q_edge, q_stop = tables(p.rows, other_start, other_edge, other_stop)
     return p.divergence(other, q_start, q_edge, q_stop)
@@ -280,12 +220,7 @@ def chain_kl(
 def chain_best(
     node: Rows,
     edge: Edges,
-    *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
+    **scores: Unpack[Scores],
 ) -> Paths:
     """Return the best labeling of each sequence and its score; ties go to the lowest label, from the end.
 
@@ -294,7 +229,7 @@ def chain_best(
     >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(2, 2)).lists()
     [[1, 0]]
     """
-    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    chains = Chains(node, edge, **scores)
     labels, score = chains.labels("best")
     return Paths(chains.rows.given_back(labels), score, chains.rows.offsets)
 
@@ -303,12 +238,7 @@ def chain_kbest(
     node: Rows,
     edge: Edges,
     k: int,
-    *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
+    **scores: Unpack[Scores],
 ) -> Paths:
     """Return the k best labelings, best first: labels [B, k, T] (packed [k, P]), scores [B, k].
 
@@ -320,7 +250,7 @@ def chain_kbest(
     [[[1, 0], [0, 0]]]
     """
     check_number("k", k, 1, whole=True)
-    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
+    chains = Chains(node, edge, **scores)
     labels, score = chains.labels("kbest", k)
     return Paths(chains.rows.given_back(labels, leading=1), score, chains.rows.offsets)
 
@@ -330,12 +260,8 @@ def chain_sample(
     edge: Edges,
     n: int = 1,
     *,
-    start: Tensor | None = None,
-    stop: Tensor | None = None,
-    mask: Tensor | None = None,
-    lengths: Lengths | None = None,
-    offsets: Lengths | None = None,
     generator: torch.Generator | None = None,
+    **scores: Unpack[Scores],
 ) -> Tensor:
     """Return n independent draws from the distribution over labelings, [B, n, T] (packed [n, P]).
 
@@ -347,7 +273,5 @@ def chain_sample(
     tensor([[[1], [1], [1]]])
     """
     check_number("n", n, 1, whole=True)
-    chains = Chains(node, edge, start, stop, mask, lengths, offsets)
-    device = chains.rows.node.device
-    seed = torch.randint(2**63 - 1, (1,), dtype=torch.int64, device=device, generator=generator)
-    return chains.rows.given_back(chains.labels("sample", n, seed), leading=1)
+    chains = Chains(node, edge, **scores)
+    return chains.rows.given_back(chains.labels("sample", n, chains.seed(generator)), leading=1)

@@ -1,79 +1,65 @@
-"""The operators of `crfkit.torch.ops` by the reference in plain torch, on any device.
+"""The operators of chains and segments by the references in plain torch, on any device.
 
 What answers where no kernel does, in the exact forms that the operators promise.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from crfkit.torch import reference
+from crfkit.torch import reference, segment_paths
+from crfkit.torch.autograd import gradient, leaves_of
+from crfkit.torch.batches import Batch, Segments
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
-best = reference.best
-kbest = reference.kbest
-sample = reference.sample
 hvp = reference.hvp
+
+
+def _paths(batch: Batch) -> Any:
+    return segment_paths if isinstance(batch, Segments) else reference
+
+
+def best(batch: Batch) -> Any:
+    """Return the best labels and scores; of segments, begins between them."""
+    return _paths(batch).best(batch)
+
+
+def kbest(batch: Batch, k: int) -> Any:
+    """Return the k best labels and scores; of segments, begins between them."""
+    return _paths(batch).kbest(batch, k)
+
+
+def sample(batch: Batch, n: int, seed: Tensor) -> Any:
+    """Return n draws; of segments, labels and begins."""
+    return _paths(batch).sample(batch, n, seed)
 
 
 def _in_logs(length: Tensor) -> Tensor:
     return torch.ones_like(length, dtype=torch.uint8)
 
 
-def log_partition(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-) -> tuple[Tensor, Tensor]:
+def log_partition(batch: Batch) -> tuple[Tensor, Tensor]:
     """Return log Z and flags."""
-    return reference.log_partition(node, length, first, index, start, edge, stop), _in_logs(length)
+    return reference.log_partition(batch), _in_logs(batch.length)
 
 
-def marginals(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    weight: Tensor,
-) -> tuple[Tensor, ...]:
+def marginals(batch: Batch, weight: Tensor) -> tuple[Tensor, ...]:
     """Return gradients, log Z and flags."""
-    made = reference.marginals(node, length, first, index, start, edge, stop, weight)
-    return (*made, _in_logs(length))
+    return (*reference.marginals(batch, weight), _in_logs(batch.length))
 
 
-def loss(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    labels: Tensor,
-    weight: Tensor | None,
-    scale: float,
-    grad: bool,
-) -> tuple[Tensor, ...]:
-    """Return the total, losses, gradients and flags."""
-    scores = [x.detach().requires_grad_() for x in (node, start, edge, stop)]
+def loss(batch: Batch, *more: Any) -> tuple[Tensor, ...]:
+    """Return the total, losses, gradients and flags; takes what the operators take."""
+    *gold, weight, scale, grad = more
+    leaves = leaves_of(batch.scores, False)
     with torch.enable_grad():
-        each = reference.loss(scores[0], length, first, index, scores[1], scores[2], scores[3], labels)
+        each = reference.loss(batch.with_scores(leaves), *gold)
         weights = torch.full_like(each, scale) if weight is None else weight.double() * scale
-        finite = torch.where(each.isinf(), 0.0, each)
-        total = (finite * weights).sum()
-        if grad:
-            made = torch.autograd.grad(total, scores, materialize_grads=True)
-        else:
-            made = tuple(node.new_empty(0) for _ in scores)
-    wide = torch.float64 in (node.dtype, edge.dtype)
-    number = (each.detach() * weights).sum().to(torch.float64 if wide else torch.float32)
-    return (number, each.detach(), *made, _in_logs(length))
+        total = (torch.where(each.isfinite(), each, 0.0) * weights).sum()
+        made = gradient(batch, total, leaves) if grad else batch.nothing()
+    number = (each.detach() * weights).sum().to(batch.total_dtype)
+    return (number, each.detach(), *made, _in_logs(batch.length))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isfinite
 
 import torch
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.inputs import Sequences, visible
 
 __all__ = [
@@ -102,28 +102,26 @@ def _back(x: Tensor, steps: int) -> Tensor:
     return moved.masked_fill((place < steps)[:, None], 0.0)
 
 
-def expected_score(
-    rows: Sequences, start: Tensor, edge: Tensor | Sequence[Tensor], stop: Tensor, share: Tensor
-) -> Tensor:
+def expected_score(chain: Chain, offsets: Tensor | None, share: Tensor) -> Tensor:
     """Return the expected score [B] in float64 if the labels of positions are independent draws.
 
     sum_t <q_t, node_t> + sum_h sum_t <q_{t-h} (x) ... (x) q_t, edge_h>, and both ends (`gold.Soft`).
     """
-    node, q = rows.node.double(), share.double()
-    place, length = _places(rows)  # of each row: its place in its chain, and the length of that
+    node, q = chain.node.double(), share.double()
+    place, length = _places(chain, offsets)  # of each row: its place in its chain, and the length of that
     inside = (place >= 0) & (place < length)
-    if rows.kept is not None:
-        order = rows.kept.long()[..., None]
+    if chain.kept is not None:
+        order = chain.kept.long()[..., None]
         node = node.gather(1, order.expand_as(node))
         q = q.gather(1, order.expand_as(q))
     q = torch.where(inside[..., None], q, 0.0)
     each = torch.where(q > 0, q * node, 0.0).sum(-1)  # [B, T] or [P]
-    each = each + torch.where(place == 0, q @ _finite(start.double()), 0.0)
-    each = each + torch.where(place == length - 1, q @ _finite(stop.double()), 0.0)
-    for h, table in enumerate([edge] if isinstance(edge, Tensor) else edge, 1):
+    each = each + torch.where(place == 0, q @ _finite(chain.start.double()), 0.0)
+    each = each + torch.where(place == length - 1, q @ _finite(chain.stop.double()), 0.0)
+    for h, table in enumerate(chain.tables, 1):
         values = _finite(table.double())
         if values.ndim > h + 1:  # by position
-            values = _into(values, rows)
+            values = _into(values, chain)
             step = (_back(q, 1).unsqueeze(-2) @ values).squeeze(-2) * q
             each = each + torch.where(place > 0, step.sum(-1), 0.0)
             continue
@@ -133,31 +131,31 @@ def expected_score(
             part = (part.unflatten(-1, (L, -1)) * _back(q, d).unsqueeze(-1)).sum(-2)
         each = each + torch.where(place >= h, (part * q).sum(-1), 0.0)
     each = torch.where(inside, each, 0.0)
-    if rows.first is None:
+    if chain.first is None:
         return each.sum(1)
-    return torch.segment_reduce(each, "sum", lengths=rows.length.long(), unsafe=True)
+    return torch.segment_reduce(each, "sum", lengths=chain.length.long(), unsafe=True)
 
 
-def _places(rows: Sequences) -> tuple[Tensor, Tensor]:
-    if rows.first is None:
-        return torch.arange(rows.node.shape[1], device=rows.node.device), rows.length[:, None]
-    assert rows.offsets is not None
-    number = torch.arange(rows.node.shape[0], device=rows.node.device)
-    b = (torch.searchsorted(rows.offsets, number, right=True) - 1).clamp(0, max(len(rows.length) - 1, 0))
-    return number - rows.offsets[b], rows.length[b]
+def _places(chain: Chain, offsets: Tensor | None) -> tuple[Tensor, Tensor]:
+    if chain.first is None:
+        return torch.arange(chain.node.shape[1], device=chain.node.device), chain.length[:, None]
+    assert offsets is not None
+    number = torch.arange(chain.node.shape[0], device=chain.node.device)
+    b = (torch.searchsorted(offsets, number, right=True) - 1).clamp(0, max(len(chain.length) - 1, 0))
+    return number - offsets[b], chain.length[b]
 
 
-def _into(edge: Tensor, rows: Sequences) -> Tensor:
+def _into(edge: Tensor, chain: Chain) -> Tensor:
     """Return tables of the steps into the places of chains, in their order."""
-    if rows.first is not None:
+    if chain.first is not None:
         return edge
-    if edge.shape[1] < rows.node.shape[1]:
+    if edge.shape[1] < chain.node.shape[1]:
         edge = (
             torch.cat([torch.zeros_like(edge[:, :1]), edge], 1)
             if edge.shape[1]
             else edge.new_zeros(edge.shape[0], 1, *edge.shape[2:])
         )
-    if rows.kept is None:
+    if chain.kept is None:
         return edge
-    order = rows.kept.long().view(*rows.kept.shape, 1, 1)
-    return edge.gather(1, order.expand(*rows.kept.shape, *edge.shape[2:]))
+    order = chain.kept.long().view(*chain.kept.shape, 1, 1)
+    return edge.gather(1, order.expand(*chain.kept.shape, *edge.shape[2:]))

@@ -16,20 +16,38 @@ would wait for all work in flight. There, lengths and offsets are held within th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypedDict, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
+from crfkit.torch.batches import Edges
 from crfkit.torch.rows import in_chain, kept, traced
 
 __all__ = ["Edges", "Lengths", "Rows", "Sequences", "check_labels", "sequences", "tables", "widened"]
 
 Lengths: TypeAlias = "Tensor | Sequence[int]"
 Rows: TypeAlias = "Tensor | PackedSequence"  # padded, packed, nested
-Edges: TypeAlias = "Tensor | Sequence[Tensor]"  # [L, L], by position, or a table for each order
+
+
+class Scores(TypedDict, total=False):
+    """What queries take by name beside ``node, edge``: `crfkit.torch.functional`."""
+
+    start: Tensor | None
+    stop: Tensor | None
+    mask: Tensor | None
+    lengths: Lengths | None
+    offsets: Lengths | None
+
+
+class SegmentScores(Scores, total=False):
+    """Those of segments: `crfkit.torch.segment_functional`."""
+
+    segment: Rows | None
+    length: Tensor | None
+
 
 _SCORES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -83,11 +101,6 @@ class Sequences(NamedTuple):
     kept: Tensor | None  # [B, T] int32: the rows of a mask, in order
     offsets: Tensor | None = None  # [B + 1] of packed sequences
     nested: bool = False
-
-    @property
-    def chain(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """The first arguments of every operator."""
-        return self.node, self.length, self.first, self.kept
 
     def like_node(self, x: Rows, name: str, trailing: tuple[int, ...] = ()) -> Tensor:
         """Return something given for every row of `node`, in its form, checked: labels, sets, tables."""

@@ -107,7 +107,7 @@ def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
     >>> list(translations())
     [<OpOverload(op='crfkit.chain_best', overload='default')>]
     """
-    return {ops.best: _best}
+    return {ops.chain.best: _best}
 
 
 def export(

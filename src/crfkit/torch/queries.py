@@ -1,156 +1,233 @@
-"""One batch of chains and its values: by the operators, or where the order is above 1 by `orders`."""
+"""One batch and its values: by the operators, or where chains have an order above 1 by `orders`."""
 
 from __future__ import annotations
 
-from copy import copy
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
 from crfkit.torch import derivatives, ops, orders
-from crfkit.torch.gold import clamped, expected_score, known_labels
-from crfkit.torch.inputs import Edges, Lengths, Rows, sequences, tables, widened
-from crfkit.torch.rows import positions
+from crfkit.torch.batches import Batch, Chain, Edges
+from crfkit.torch.gold import clamped, expected_score, has_infinity, known_labels, left_in, weighted
+from crfkit.torch.inputs import Lengths, Rows, Sequences, has_shape, sequences, tables, visible, widened
+from crfkit.torch.rows import positions, traced
+from crfkit.torch.structures import flat
 
-__all__ = ["Chains"]
+__all__ = ["Chains", "Queries", "Reduction"]
+
+Reduction: TypeAlias = Literal["mean", "sum", "token", "none"]
+REMEDY = "check=False lets the other sequences train on"
 
 
-class Chains:
-    """Checked scores of a batch."""
+class Queries:
+    """Checked scores of a batch, and what chains and segments have in common."""
 
-    def __init__(
-        self,
-        node: Rows,
-        edge: Edges,
-        start: Tensor | None,
-        stop: Tensor | None,
-        mask: Tensor | None,
-        lengths: Lengths | None,
-        offsets: Lengths | None,
-    ) -> None:
-        self.rows = sequences(node, mask, lengths, offsets)
-        self.start, self.edge, self.stop = tables(self.rows, start, edge, stop)
-        self.higher = not isinstance(self.edge, Tensor)  # order 2 and more
+    structure: str  # of `crfkit.torch.derivatives`
+    rows: Sequences
+    batch: Batch
 
-    @property
-    def args(self) -> tuple[Any, ...]:
-        """The first seven arguments of every operator."""
-        return (*self.rows.chain, self.start, self.edge, self.stop)
-
-    def labels(self, query: str, *more: Any) -> Any:
-        """Ask for labels, which have no derivatives: best, kbest, sample."""
-        # Detached instead of under no_grad, which an exported program would hold in a graph of its own.
-        args = (_detached(x) for x in self.args)
-        return getattr(orders if self.higher else ops, query)(*args, *more)
-
-    def widened(self) -> Chains:
-        """Return the chains with scores of half precision in float32, so that gradients are rounded once."""
-        node = widened(self.rows.node)
-        if node is self.rows.node:
-            return self
-        made = copy(self)
-        made.rows = self.rows._replace(node=node)
-        return made
-
-    def wide(self) -> bool:
-        """Tell whether values are summed up in float64."""
-        edge = self.edge if isinstance(self.edge, Tensor) else self.edge[0]
-        return torch.float64 in (self.rows.node.dtype, edge.dtype)
-
-    def log_partition(self, node: Tensor | None = None) -> Tensor:
-        """Return log Z [B], with other scores of labels where they are given."""
-        args = self.args if node is None else (node, *self.args[1:])
-        value: Tensor = orders.log_partition(*args) if self.higher else derivatives.LogPartition.apply(*args)
+    def log_partition(self) -> Tensor:
+        """Return log Z [B]."""
+        value: Tensor = derivatives.LogPartition.apply(self.structure, *flat(self.batch))
         return value
 
-    def losses(self, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
+    def losses(self, labels: Tensor, more: Tensor | None) -> Tensor:
         """Return losses [B] that can be differentiated."""
-        if allowed is None:
-            by: Any = orders.loss if self.higher else derivatives.Losses.apply
-            each: Tensor = by(*self.args, labels)
-            return each
-        chains = self.widened()  # two gradients are added up
-        if allowed.dtype == torch.bool:
-            gold = chains.log_partition(clamped(chains.rows.node, labels, allowed))
-        else:
-            gold = expected_score(chains.rows, self.start, self.edge, self.stop, allowed)
-        logz = chains.log_partition()
-        value = torch.where(logz.isnan() | gold.isnan(), torch.nan, logz - gold)  # without a gradient there
-        return torch.where((gold == -torch.inf) | (logz == -torch.inf), torch.inf, value)
-
-    def marginals(self, edges: bool) -> tuple[Tensor, Tensor | None]:
-        """Return probabilities of labels, and of steps where they are asked for."""
-        args = list(self.widened().args)
-        node = args[0]
-        ones = torch.ones_like(self.rows.length, dtype=torch.float64)
-        scores = (node, self.start, self.stop, *([self.edge] if isinstance(self.edge, Tensor) else self.edge))
-        if self.higher:
-            if edges:
-                raise ValueError("edges=True needs a chain of order 1")
-            single: Tensor = orders.marginals(*[*args, ones])[0]
-            return self.rows.marked(single, scores, self.log_partition), None
-        if edges and args[5].ndim == 2:  # a table for each row, all of them the same memory
-            args[5] = args[5].expand(*node.shape[:-1], *args[5].shape)
-        found = derivatives.Marginals.apply(*args, ones)
-        single = self.rows.marked(found[0], scores, self.log_partition)
-        return single, self.rows.marked(found[2], scores, self.log_partition) if edges else None
+        each: Tensor = derivatives.Losses.apply(self.structure, labels, more, *flat(self.batch))
+        return each
 
     def entropy(self) -> Tensor:
         """Return entropies [B]."""
-        if not self.higher:
-            value: Tensor = derivatives.Entropy.apply(*self.widened().args)
-            return value
-        args = self.widened().args
-        node, _, _, _, start, edge, stop = args
-        expected, logz = orders.expected(args, [_finite(x) for x in (node, start, *edge, stop)])
-        return logz - expected
+        value: Tensor = derivatives.Entropy.apply(self.structure, *flat(self.widened()))
+        return value
 
-    def divergence(self, other: Tensor, start: Tensor, edge: Edges, stop: Tensor) -> Tensor:
-        """Return KL(p || q) [B], q with these scores."""
-        if not self.higher and isinstance(edge, Tensor):
-            args = self.widened().args
-            value: Tensor = derivatives.Divergence.apply(*args, widened(other), start, edge, stop)
-            return value
-        if isinstance(edge, Tensor) or isinstance(self.edge, Tensor) or len(edge) != len(self.edge):
-            raise ValueError("other_edge must have as many tables as edge")
-        args, other = self.widened().args, widened(other)
-        pairs = list(
-            zip((args[0], self.start, *self.edge, self.stop), (other, start, *edge, stop), strict=True)
-        )
-        expected, own = orders.expected(args, [derivatives.difference(p, q) for p, q in pairs])
-        forbidden = [((p > -torch.inf) & (q == -torch.inf)).double() for p, q in pairs]
-        outside, _ = orders.expected([_detached(x) for x in args], forbidden)
-        logz = orders.log_partition(other, *self.rows.chain[1:], start, edge, stop)
-        infinite = (outside > 0) | (own == -torch.inf) | (logz == -torch.inf)
-        bad = logz.isnan() | own.isnan()
-        value = torch.where(bad, torch.nan, expected - own + logz)
-        return torch.where(infinite & ~bad, torch.inf, value)
+    def widened(self) -> Any:
+        """Return the batch with rows of half precision in float32, so that gradients are rounded once."""
+        batch = self.batch
+        node = None if batch.node is None else widened(batch.node)
+        if isinstance(batch, Chain) or batch.segment is None:
+            return batch._replace(node=node)
+        return batch._replace(node=node, segment=widened(batch.segment))
 
-    def raise_for(self, each: Tensor, labels: Tensor | None, sets: Tensor | None, numbers: bool) -> None:
+    def plain(self) -> Any:
+        """Return the batch without derivatives, for queries that have none.
+
+        Detached instead of under no_grad, which an exported program would hold in a graph of its own.
+        """
+        return self.batch.with_scores(None if x is None else x.detach() for x in self.batch.scores)
+
+    def loss(
+        self, gold: tuple[Any, Any], weight: Any, reduction: Reduction, check: bool | None, fused: bool = True
+    ) -> Tensor:
+        """Return losses of labels and what belongs to them, weighted and added up as `chain_loss` says.
+
+        `fused`: one call of an operator makes value and gradient.
+        """
+        length, look = self.batch.length, visible(self.rows.node)
+        factor = self._weights(weight)
+        divisor = length.shape[0] if reduction == "mean" else 1
+        # A compiled graph would hold 1 / B as a constant: there B divides the answer.
+        graph = not look and traced()
+        scale = 1.0 if graph else 1.0 / max(divisor, 1)
+        learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
+        if fused and reduction != "none" and not learned:
+            total, each = derivatives.Loss.apply(self.structure, *gold, factor, scale, *self.batch)
+        else:
+            each = self.losses(*gold)
+            if factor is not None:
+                each = weighted(each, factor)
+            if reduction != "none":
+                total = (each.sum() * scale).to(self.batch.total_dtype)
+        if check or (check is None and look and has_infinity(each if reduction == "none" else total)):
+            self._raise_for(left_in(each, factor), gold, bool(check))
+        if reduction == "none":
+            return each
+        if reduction == "token":
+            return total / length.sum().clamp(min=1)
+        return total / divisor if graph and reduction == "mean" else total
+
+    def _weights(self, weight: Any) -> Tensor | None:
+        length = self.batch.length
+        if weight is None:
+            return None
+        if not isinstance(weight, Tensor) or not has_shape(weight, length.shape):
+            found = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
+            raise ValueError(f"weight has shape {found}, expected ({length.shape[0]},)")
+        if not weight.dtype.is_floating_point:
+            raise ValueError(f"weight has type {weight.dtype}, expected a floating type")
+        self.rows.check_device(weight, "weight")
+        return weight
+
+    def _raise_for(self, each: Tensor, gold: tuple[Any, Any], numbers: bool) -> None:
         """Raise where a loss is +inf, or with `numbers` NaN, and say why; this waits for the device."""
         wrong = (~each.isfinite() if numbers else each.isinf()).nonzero()
         if not wrong.numel():
             return
         b = int(wrong[0])
-        if labels is not None:
-            known_labels(labels.cpu(), self.rows, look=True)
+        self._check_gold(gold)
         if each[b].isnan():
             raise ValueError(f"sequence {b}: the scores hold NaN or +inf")
-        remedy = "check=False lets the other sequences train on"
         if self.log_partition()[b] == -torch.inf:
-            raise ValueError(f"sequence {b}: the scores and constraints allow no labeling; {remedy}")
+            what = "labeling" if isinstance(self.batch, Chain) else "segmentation"
+            raise ValueError(f"sequence {b}: the scores and constraints allow no {what}; {REMEDY}")
+        raise ValueError(self._forbidden(b, gold))
+
+    def _check_gold(self, gold: tuple[Any, Any]) -> None:
+        """Raise where labels are out of range, if that has not been looked at before."""
+
+    def _forbidden(self, b: int, gold: tuple[Any, Any]) -> str:
+        """Return what is wrong with the gold of a sequence that other labels could have."""
+        raise NotImplementedError
+
+    def seed(self, generator: torch.Generator | None) -> Tensor:
+        """Return the number [1] that decides draws."""
+        device = self.rows.node.device
+        return torch.randint(2**63 - 1, (1,), dtype=torch.int64, device=device, generator=generator)
+
+
+class Chains(Queries):
+    """Checked scores of a batch of chains."""
+
+    batch: Chain
+
+    def __init__(
+        self,
+        node: Rows,
+        edge: Edges,
+        *,
+        start: Tensor | None = None,
+        stop: Tensor | None = None,
+        mask: Tensor | None = None,
+        lengths: Lengths | None = None,
+        offsets: Lengths | None = None,
+    ) -> None:
+        self.rows = rows = sequences(node, mask, lengths, offsets)
+        scores = tables(rows, start, edge, stop)
+        self.batch = Chain(rows.node, rows.length, rows.first, rows.kept, *scores)
+        self.higher = not isinstance(self.batch.edge, Tensor)  # order 2 and more
+        self.structure = "order" if self.higher else "chain"
+
+    def labels(self, query: str, *more: Any) -> Any:
+        """Ask for labels, which have no derivatives: best, kbest, sample."""
+        return getattr(ops.order if self.higher else ops.chain, query)(*self.plain(), *more)
+
+    def _log_partition(self, chain: Chain) -> Tensor:
+        if self.higher:
+            return orders.log_partition(chain)
+        value: Tensor = derivatives.LogPartition.apply("chain", *chain)
+        return value
+
+    def log_partition(self) -> Tensor:
+        """Return log Z [B]."""
+        return self._log_partition(self.batch)
+
+    def losses(self, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
+        """Return losses [B] that can be differentiated."""
+        if allowed is None:
+            assert labels is not None
+            return orders.loss(self.batch, labels) if self.higher else super().losses(labels, None)
+        chain = self.widened()  # two gradients are added up
+        if allowed.dtype == torch.bool:
+            gold = self._log_partition(chain._replace(node=clamped(chain.node, labels, allowed)))
+        else:
+            gold = expected_score(chain, self.rows.offsets, allowed)
+        logz = self._log_partition(chain)
+        value = torch.where(logz.isnan() | gold.isnan(), torch.nan, logz - gold)  # without a gradient there
+        return torch.where((gold == -torch.inf) | (logz == -torch.inf), torch.inf, value)
+
+    def marginals(self, edges: bool) -> tuple[Tensor, Tensor | None]:
+        """Return probabilities of labels, and of steps where they are asked for."""
+        chain = self.widened()
+        ones = torch.ones_like(chain.length, dtype=torch.float64)
+
+        def marked(x: Tensor) -> Tensor:
+            return self.rows.marked(x, self.batch.scores, self.log_partition)
+
+        if self.higher:
+            if edges:
+                raise ValueError("edges=True needs a chain of order 1")
+            return marked(orders.marginals(chain, ones)[0]), None
+        if edges and chain.edge.ndim == 2:  # a table for each row, all of them the same memory
+            chain = chain._replace(edge=chain.edge.expand(*chain.node.shape[:-1], *chain.edge.shape))
+        single, _, steps, _ = derivatives.Marginals.apply("chain", ones, *chain)
+        return marked(single), marked(steps) if edges else None
+
+    def divergence(self, other: Tensor, start: Tensor, edge: Edges, stop: Tensor) -> Tensor:
+        """Return KL(p || q) [B], q with these scores."""
+        p = self.widened()
+        q = p._replace(node=widened(other), start=start, edge=edge, stop=stop)
+        if len(p.tables) != len(q.tables):
+            raise ValueError("other_edge must have as many tables as edge")
+        if not self.higher:
+            value: Tensor = derivatives.Divergence.apply("chain", *p, *q.scores)
+            return value
+        pairs = list(zip(p.scores, q.scores, strict=True))
+        expected, own = orders.expected(p, [derivatives.difference(x, y) for x, y in pairs])
+        forbidden = [((x > -torch.inf) & (y == -torch.inf)).double() for x, y in pairs]
+        outside, _ = orders.expected(p.with_scores(x.detach() for x in p.scores), forbidden)
+        logz = orders.log_partition(q)
+        infinite = (outside > 0) | (own == -torch.inf) | (logz == -torch.inf)
+        bad = logz.isnan() | own.isnan()
+        value = torch.where(bad, torch.nan, expected - own + logz)
+        return torch.where(infinite & ~bad, torch.inf, value)
+
+    def _check_gold(self, gold: tuple[Any, Any]) -> None:
+        if gold[0] is not None:
+            known_labels(gold[0].cpu(), self.rows, look=True)
+
+    def _forbidden(self, b: int, gold: tuple[Any, Any]) -> str:
+        labels, sets = gold
         if labels is None:
             what = "the scores and constraints forbid all labelings that `allowed` allows"
-            raise ValueError(f"sequence {b}: {what}: correct it or the constraints; {remedy}")
+            return f"sequence {b}: {what}: correct it or the constraints; {REMEDY}"
         row = self._first_forbidden(b, labels, sets)
         what = f"label {int(labels.flatten()[row])} is forbidden there, after the gold labels before it"
-        raise ValueError(f"{self.rows.place(row)}: {what}: correct it or the constraints; {remedy}")
+        return f"{self.rows.place(row)}: {what}: correct it or the constraints; {REMEDY}"
 
     def _first_forbidden(self, b: int, labels: Tensor, sets: Tensor | None) -> int:
         """Return the row of the first label that cannot be after those before it, by halving."""
-        rows = self.rows
-        order = positions(rows.node, rows.length, rows.first, rows.kept)[b, : int(rows.length[b])]
+        order = positions(self.batch.node, self.batch)[b, : int(self.batch.length[b])]
         low, high = 0, len(order) - 1  # the first such place is one of low, ..., high
         while low < high:
             middle = (low + high) // 2
@@ -160,13 +237,3 @@ class Chains:
                 possible = self.losses(known.view(labels.shape), sets)[b] < torch.inf
             low, high = (middle + 1, high) if possible else (low, middle)
         return int(order[low])
-
-
-def _finite(x: Tensor) -> Tensor:
-    return x.masked_fill(x == -torch.inf, 0.0)
-
-
-def _detached(x: Any) -> Any:
-    if isinstance(x, list):
-        return [one.detach() for one in x]
-    return x.detach() if isinstance(x, Tensor) else x

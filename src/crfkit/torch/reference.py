@@ -1,130 +1,40 @@
 """Queries of chains in plain torch: in log space, on any device, differentiable any number of times.
 
 The oracle of the kernels, and what answers where there is none (chains of higher order on a GPU, third
-derivatives). Every function takes the arguments of `crfkit.torch.ops`; `edge` may also be a list of the
-tables of label n-grams of a chain of order k. The graph has O(T L^(k+1)) cells: slow and large, never wrong.
+derivatives). Sums, their gradients and Hessian products take segments too (`crfkit.torch.segment_reference`).
+A chain of order k has a list of the tables of label n-grams. The graph has O(T L^(k+1)) cells: slow and
+large, never wrong.
 Sums are those of Sutton & McCallum (2006) eq. 1.29, 1.34 and 1.35, with -inf for what is forbidden.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from crfkit.torch import segment_reference
+from crfkit.torch.autograd import gradient, leaves_of, logsumexp, with_graphs
+from crfkit.torch.batches import Batch, Chain, Segments
 from crfkit.torch.rows import padded_rows, scattered
 
-__all__ = [
-    "best",
-    "hvp",
-    "kbest",
-    "leaves_of",
-    "log_partition",
-    "loss",
-    "marginals",
-    "numbers",
-    "sample",
-    "with_graphs",
-]
-
-_Answer = TypeVar("_Answer")
-
-Edges: TypeAlias = "Tensor | Sequence[Tensor]"  # [L, L], by position, or a table for each order
-
-
-def _each(x: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """Return tensors in lists of lists with a function applied to them; what is not a tensor stays."""
-    if isinstance(x, list | tuple):
-        return [_each(one, function) for one in x]
-    return function(x) if isinstance(x, Tensor) else x
-
-
-def numbers(x: Any) -> Any:
-    """Return scores with 0 for NaN and +inf, which have no gradient then."""
-
-    def sound(one: Tensor) -> Tensor:
-        if not one.dtype.is_floating_point:
-            return one
-        return torch.where(one.isnan() | (one == torch.inf), 0.0, one)
-
-    return _each(x, sound)
-
-
-def leaves_of(tensors: Sequence[Any], graph: bool, wanted: Sequence[bool] | None = None) -> list[Any]:
-    """Return what a gradient is taken by: aliases in the graph of the tensors, or copies outside of it.
-
-    Never the tensors themselves: one may be made of another, or be given twice, and a gradient by each of
-    them would count the way from the one to the other too.
-    """
-
-    def leaf(x: Any, needed: bool) -> Any:
-        if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
-            return x
-        if graph and x.requires_grad:
-            return x.view_as(x)
-        return x.detach().requires_grad_(needed)
-
-    return [leaf(x, wanted is None or wanted[i]) for i, x in enumerate(tensors)]
-
-
-def with_graphs(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
-    """Let a function that makes gradients by autograd answer where autograd is off, without a graph.
-
-    It is off in `torch.inference_mode`, and within operators under a `TorchDispatchMode` such as
-    `FlopCounterMode`. These are settings of a thread, so that another one answers.
-    """
-
-    @wraps(function)
-    def outside(*args: Any, **how: Any) -> _Answer:
-        if torch.compiler.is_compiling() or _autograd_is_on():
-            return function(*args, **how)
-        stream = torch.cuda.current_stream() if torch.cuda.is_initialized() else None
-
-        def answer() -> _Answer:
-            with torch.cuda.stream(stream):
-                return function(*_each(args, lambda x: x.clone().detach()), **how)
-
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(answer).result()
-
-    return outside
-
-
-def _autograd_is_on() -> bool:
-    with torch.enable_grad():
-        return bool((torch.zeros((), requires_grad=True) * 1).requires_grad)
-
-
-def logsumexp(x: Tensor, dim: int) -> Tensor:
-    """Return log sum exp, -inf where all is -inf, with gradients that are never NaN there."""
-    top = x.detach().amax(dim, keepdim=True)
-    top = torch.where(top.isinf(), 0.0, top)
-    total = (x - top).exp().sum(dim)
-    empty = total == 0
-    return torch.where(empty, -torch.inf, torch.where(empty, 1.0, total).log()) + top.squeeze(dim)
+__all__ = ["best", "drawing", "first_best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
 
 class Steps:
     """Scores of the steps of chains, in the order of their places."""
 
-    def __init__(
-        self, edge: Edges, length: Tensor, first: Tensor | None, index: Tensor | None, dtype: torch.dtype
-    ) -> None:
-        self.tables = [edge] if isinstance(edge, Tensor) else list(edge)
-        self.order = len(self.tables)
-        one = self.tables[0]
+    def __init__(self, chain: Chain, dtype: torch.dtype) -> None:
+        one, *more = chain.tables
+        self.order = len(chain.tables)
         self.by_position = one.ndim > 2
         if self.by_position:  # [B, T or T - 1, L, L], or [P, L, L]
-            if first is None and index is not None and one.shape[1] < index.shape[1]:
+            if chain.first is None and chain.kept is not None and one.shape[1] < chain.kept.shape[1]:
                 one = torch.cat([torch.zeros_like(one[:, :1]), one], 1)
-            if first is not None or index is not None:
-                one = padded_rows(one, length, first, index)
-            self.tables[0] = one
-        self.tables = [table.to(dtype) for table in self.tables]
+            if chain.first is not None or chain.kept is not None:
+                one = padded_rows(one, chain)
+        self.tables = [table.to(dtype) for table in (one, *more)]
 
     def into(self, t: int, width: int) -> Tensor:
         """Return scores [B or 1, L, ..., L] over the last min(t, k) + 1 labels, that of place t included."""
@@ -136,23 +46,14 @@ class Steps:
         return total
 
 
-def _forward(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    dtype: torch.dtype,
-    best: bool = False,
-) -> tuple[list[Tensor], Steps]:
+def _forward(chain: Chain, dtype: torch.dtype, best: bool = False) -> tuple[list[Tensor], Steps]:
     """Return forward scores of each place, [B, L, ..., L] over the last min(t + 1, k) labels."""
-    x = padded_rows(node, length, first, index).to(dtype)  # [B, T, L]
-    steps = Steps(edge, length, first, index, dtype)
+    x = padded_rows(chain.node, chain).to(dtype)  # [B, T, L]
+    steps = Steps(chain, dtype)
     (B, T, L), alphas = x.shape, []
     for t in range(T):
         if t == 0:
-            alpha = start.to(dtype) + x[:, 0]
+            alpha = chain.start.to(dtype) + x[:, 0]
         else:
             longer = alpha.unsqueeze(-1) + steps.into(t, T)
             if t >= steps.order:
@@ -162,96 +63,58 @@ def _forward(
     return alphas, steps
 
 
-def log_partition(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    stop: Tensor,
-    dtype: torch.dtype = torch.float64,
-) -> Tensor:
+def log_partition(batch: Batch, dtype: torch.dtype = torch.float64) -> Tensor:
     """Return log Z [B]: 0 for an empty sequence, -inf where nothing is allowed."""
-    alphas, _ = _forward(node, length, first, index, start, edge, dtype)
-    none = start[:0].sum().to(dtype)  # 0, but in the graph where there are no positions
-    value = torch.zeros(length.shape, dtype=dtype, device=node.device) + none
+    if isinstance(batch, Segments):
+        return segment_reference.log_partition(batch)
+    alphas, _ = _forward(batch, dtype)
+    none = batch.start[:0].sum().to(dtype)  # 0, but in the graph where there are no positions
+    value = torch.zeros(batch.length.shape, dtype=dtype, device=batch.node.device) + none
     for t, alpha in enumerate(alphas):
-        ended = logsumexp((alpha + stop.to(dtype)).flatten(1), 1)
-        value = torch.where(length == t + 1, ended, value)
+        ended = logsumexp((alpha + batch.stop.to(dtype)).flatten(1), 1)
+        value = torch.where(batch.length == t + 1, ended, value)
     return torch.where(value == torch.inf, torch.nan, value)  # +inf is among the scores
 
 
 @with_graphs
-def marginals(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    stop: Tensor,
-    weight: Tensor,
-    create_graph: bool = False,
-) -> tuple[Tensor, ...]:
-    """Return the gradient of sum_b weight[b] log Z[b] by node, start, each table of edge, stop; and log Z."""
+def marginals(batch: Batch, weight: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
+    """Return the gradient of sum_b weight[b] log Z[b] by all scores (empty where none is given), log Z."""
     with torch.enable_grad():
-        edges = (edge,) if isinstance(edge, Tensor) else edge
-        leaves = leaves_of([node, start, *edges, stop], create_graph)
-        tables = leaves[2] if isinstance(edge, Tensor) else leaves[2:-1]
-        logz = log_partition(leaves[0], length, first, index, leaves[1], tables, leaves[-1])
+        leaves = leaves_of(batch.scores, create_graph)
+        logz = log_partition(batch.with_scores(leaves))
         total = (torch.where(logz.isinf(), 0.0, logz) * weight).sum()
-        grads = torch.autograd.grad(total, leaves, create_graph=create_graph, materialize_grads=True)
-    return (*grads, logz if create_graph else logz.detach())
+        made = gradient(batch, total, leaves, create_graph)
+    return (*made, logz if create_graph else logz.detach())
 
 
 @with_graphs
 def hvp(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    stop: Tensor,
-    weight: Tensor,
-    *direction: Tensor,
-    create_graph: bool = False,
+    batch: Batch, weight: Tensor, *direction: Tensor | None, create_graph: bool = False
 ) -> tuple[Tensor, ...]:
     """Return the Hessian of sum_b weight[b] log Z[b] times a direction, <marginals, direction>, and log Z.
 
     The direction has the order and the shapes of the gradient that `marginals` returns.
     """
-    edges = (edge,) if isinstance(edge, Tensor) else tuple(edge)
     with torch.enable_grad():
-        given = [node, start, *edges, stop, weight]
-        leaves = leaves_of([x.double() for x in given], create_graph)  # as the direction
+        given = [*batch.scores, weight]
+        wide = [None if x is None else x.double() for x in given]  # as the direction
+        leaves = leaves_of(wide, create_graph)
         *scores, weights = leaves
-        tables = scores[2] if isinstance(edge, Tensor) else scores[2:-1]
-        *grads, logz = marginals(
-            scores[0], length, first, index, scores[1], tables, scores[-1], weights, create_graph=True
-        )
-        along = sum((g * v).sum() for g, v in zip(grads, direction, strict=True))
-        products = torch.autograd.grad(along, leaves, create_graph=create_graph, materialize_grads=True)
-        made = [x.to(of.dtype) for x, of in zip(products[:-1], given[:-1], strict=True)]
-    return (*made, products[-1], logz if create_graph else logz.detach())
+        *grads, logz = marginals(batch.with_scores(scores), weights, create_graph=True)
+        pairs = zip(grads, direction, strict=True)
+        along = sum((g * v).sum() for g, v in pairs if v is not None)
+        *made, dot = gradient(batch, along, leaves, create_graph)
+        made = [x if of is None else x.to(of.dtype) for x, of in zip(made, batch.scores, strict=True)]
+    return (*made, dot, logz if create_graph else logz.detach())
 
 
-def loss(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    stop: Tensor,
-    labels: Tensor,
-) -> Tensor:
-    """Return log Z minus log Z over the labelings that agree with `labels` [B, T] (negative: any label)."""
-    other = torch.arange(node.shape[-1], device=node.device) != labels[..., None]
-    clamped = node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)
-    free = log_partition(node, length, first, index, start, edge, stop)
-    gold = log_partition(clamped, length, first, index, start, edge, stop)
+def loss(batch: Batch, labels: Tensor, *begins: Tensor) -> Tensor:
+    """Return log Z minus log Z over what agrees with the gold [B, T] (a negative label: any)."""
+    if isinstance(batch, Segments):
+        return segment_reference.loss(batch, labels, *begins)
+    other = torch.arange(batch.node.shape[-1], device=batch.node.device) != labels[..., None]
+    clamped = batch.node.masked_fill(other & (labels >= 0)[..., None], -torch.inf)
+    free, gold = log_partition(batch), log_partition(batch._replace(node=clamped))
     return torch.where(gold == -torch.inf, torch.inf, free - gold)
 
 
@@ -283,79 +146,61 @@ def _trace(
     return torch.stack(out[::-1], 1)
 
 
-def _first_best(candidates: Tensor) -> Tensor:
+def first_best(candidates: Tensor) -> Tensor:
+    """Return the number [B] of the highest of scores [B, n], the lowest of equals."""
     top = candidates.amax(1, keepdim=True)
     number = torch.arange(candidates.shape[1], device=candidates.device)
     return torch.where(candidates == top, number, number[-1]).amin(1)
 
 
-def best(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    stop: Tensor,
-) -> tuple[Tensor, Tensor]:
+def best(chain: Chain) -> tuple[Tensor, Tensor]:
     """Return the best labels at the rows of `node`, -1 where there are none; and scores [B].
 
     Ties go to the lowest label, from the last place to the first.
     """
-    alphas, steps = _forward(node, length, first, index, start, edge, torch.float64, best=True)
-    score = torch.zeros(length.shape, dtype=torch.float64, device=node.device)
+    length, stop = chain.length, chain.stop
+    alphas, steps = _forward(chain, torch.float64, best=True)
+    score = torch.zeros(length.shape, dtype=torch.float64, device=chain.node.device)
     for t, alpha in enumerate(alphas):
         score = torch.where(length == t + 1, (alpha + stop).flatten(1).amax(1), score)
-    labels = _trace(alphas, steps, length, stop, _first_best)
+    labels = _trace(alphas, steps, length, stop, first_best)
     labels = torch.where(score[:, None] == -torch.inf, -1, labels)
-    return scattered(labels, node, length, first, index, -1), score
+    return scattered(labels, chain.node, chain, -1), score
 
 
-def sample(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    stop: Tensor,
-    n: int,
-    seed: Tensor,
-) -> Tensor:
-    """Return n independent draws at the rows of `node`, [B, n, T] or packed [n, P]; -1 as `best` does."""
-    alphas, steps = _forward(node, length, first, index, start, edge, torch.float64)
-    generator = torch.Generator(node.device).manual_seed(int(seed))
+def drawing(seed: Tensor, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """Return a function that draws a number [B] by scores [B, n]; anything where nothing is allowed."""
+    generator = torch.Generator(device).manual_seed(int(seed))
 
     def draw(candidates: Tensor) -> Tensor:
         top = candidates.amax(1, keepdim=True)
         chance = (candidates - torch.where(top.isinf(), 0.0, top)).exp()
-        chance = torch.where(top.isinf(), 1.0, chance)  # nothing is allowed: see below
+        chance = torch.where(torch.isfinite(top), chance, 1.0)
         return torch.multinomial(chance, 1, generator=generator)[:, 0]
 
-    allowed = log_partition(node, length, first, index, start, edge, stop) > -torch.inf
+    return draw
+
+
+def sample(chain: Chain, n: int, seed: Tensor) -> Tensor:
+    """Return n independent draws at the rows of `node`, [B, n, T] or packed [n, P]; -1 as `best` does."""
+    alphas, steps = _forward(chain, torch.float64)
+    draw = drawing(seed, chain.node.device)
+    allowed = log_partition(chain) > -torch.inf
     draws = []
     for _ in range(n):
-        labels = torch.where(allowed[:, None], _trace(alphas, steps, length, stop, draw), -1)
-        draws.append(scattered(labels, node, length, first, index, -1))
-    return torch.stack(draws, 0 if first is not None else 1)
+        drawn = _trace(alphas, steps, chain.length, chain.stop, draw)
+        draws.append(scattered(torch.where(allowed[:, None], drawn, -1), chain.node, chain, -1))
+    return torch.stack(draws, 0 if chain.first is not None else 1)
 
 
-def kbest(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Edges,
-    stop: Tensor,
-    k: int,
-) -> tuple[Tensor, Tensor]:
+def kbest(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
     """Return the k best labelings, [B, k, T] or packed [k, P], -1 where there are fewer; and scores [B, k].
 
     Whole paths are kept for each state, so that nothing has to be traced.
     """
-    x = padded_rows(node, length, first, index).double()  # [B, T, L]
-    steps = Steps(edge, length, first, index, torch.float64)
+    node, length, start, stop = chain.node, chain.length, chain.start, chain.stop
+    x = padded_rows(node, chain).double()  # [B, T, L]
+    steps = Steps(chain, torch.float64)
     B, T, L = x.shape
     value = x.new_full((B, k), -torch.inf)
     value[:, 0] = torch.where(length == 0, 0.0, -torch.inf)
@@ -386,5 +231,5 @@ def kbest(
         value[:, :found] = torch.where(last, top, value[:, :found])
         here = last[..., None] & (top > -torch.inf)[..., None]
         labels[:, :found, : t + 1] = torch.where(here, rows, labels[:, :found, : t + 1])
-    each = [scattered(labels[:, i], node, length, first, index, -1) for i in range(k)]
-    return torch.stack(each, 0 if first is not None else 1), value
+    each = [scattered(labels[:, i], node, chain, -1) for i in range(k)]
+    return torch.stack(each, 0 if chain.first is not None else 1), value

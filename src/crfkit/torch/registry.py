@@ -14,20 +14,26 @@ _LIBRARY = torch.library.Library("crfkit", "FRAGMENT")
 
 def register(
     name: str,
-    arguments: str,
-    returns: str,
+    schema: str,
+    batch: type[Any],
     cpu: Callable[..., Any],
     cuda: Callable[..., Any] | None,
     fake: Callable[..., Any],
 ) -> Callable[..., Any]:
     """Define ``torch.ops.crfkit.NAME`` and return it; `fake` makes empty tensors, for compilers.
 
-    Without `cuda` the operator is one of the CPU alone.
+    The first arguments are the fields of a batch, of which the implementations get one value. Without `cuda`
+    the operator is one of the CPU alone.
     """
-    _LIBRARY.define(f"{name}({arguments}) -> {returns}")
-    _LIBRARY.impl(name, cpu, "CPU")
+    fields = len(batch._fields)
+
+    def together(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: function(batch(*args[:fields]), *args[fields:])
+
+    _LIBRARY.define(name + schema)
+    _LIBRARY.impl(name, together(cpu), "CPU")
     if cuda is not None:
-        _LIBRARY.impl(name, cuda, "CUDA")
-    torch.library.register_fake(f"crfkit::{name}", fake)
+        _LIBRARY.impl(name, together(cuda), "CUDA")
+    torch.library.register_fake(f"crfkit::{name}", together(fake))
     made: Callable[..., Any] = getattr(torch.ops.crfkit, name).default
     return made

@@ -1,9 +1,9 @@
 """Where the rows of scores of a batch of sequences lie in a tensor.
 
-Every query takes ``node, length, first, index``:
+Every batch has ``node, length, first, kept``:
 
 - padded, ``node [B, T, L]``: position n of sequence b is row ``node[b, n]``, for n < ``length[b]``;
-- padded, with ``index [B, T]``: it is row ``node[b, index[b, n]]``, so that masks may have holes;
+- padded, with ``kept [B, T]``: it is row ``node[b, kept[b, n]]``, so that masks may have holes;
 - packed, ``node [P, L]`` with ``first [B]``: it is row ``node[first[b] + n]``.
 
 Nothing is copied: kernels address rows, by whatever strides the tensor has. The functions here bring rows
@@ -16,6 +16,8 @@ from importlib import import_module
 
 import torch
 from torch import Tensor
+
+from crfkit.torch.batches import Placed
 
 __all__ = ["in_chain", "kept", "padded_rows", "positions", "scattered", "traced"]
 
@@ -42,18 +44,18 @@ def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
     return length.to(torch.int32), torch.zeros_like(rank, dtype=torch.int32).scatter(1, rank, place)
 
 
-def positions(node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None) -> Tensor:
+def positions(node: Tensor, at: Placed) -> Tensor:
     """Return the row [B, T] int64 of each place of each chain, in ``node`` flattened to [rows, L].
 
     Places behind the end of a chain have the row of some other place; see `in_chain`.
     """
-    if first is not None:
-        T = int(length.max()) if length.numel() else 0
-        place = first[:, None] + torch.arange(T, device=node.device)
+    if at.first is not None:
+        T = int(at.length.max()) if at.length.numel() else 0
+        place = at.first[:, None] + torch.arange(T, device=node.device)
         return place.clamp(max=max(node.shape[0] - 1, 0))
     B, T = node.shape[:2]
     begin = torch.arange(B, device=node.device)[:, None] * T
-    return begin + (torch.arange(T, device=node.device) if index is None else index.long())
+    return begin + (torch.arange(T, device=node.device) if at.kept is None else at.kept.long())
 
 
 def in_chain(length: Tensor, width: int) -> Tensor:
@@ -61,23 +63,19 @@ def in_chain(length: Tensor, width: int) -> Tensor:
     return torch.arange(width, device=length.device) < length[:, None]
 
 
-def padded_rows(node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None) -> Tensor:
-    """Return the rows [B, T, ...] in the order of the chains, zeros behind their ends; differentiable."""
-    if first is None and index is None:
-        rows = node
-    else:
-        flat = node if first is not None else node.flatten(0, 1)
-        rows = flat[positions(node, length, first, index)]
-    inside = in_chain(length, rows.shape[1])
+def padded_rows(x: Tensor, at: Placed) -> Tensor:
+    """Return rows [B, T, ...] in the order of the chains, zeros behind their ends; differentiable."""
+    rows = x
+    if at.first is not None or at.kept is not None:
+        rows = (x if at.first is not None else x.flatten(0, 1))[positions(x, at)]
+    inside = in_chain(at.length, rows.shape[1])
     return torch.where(inside.view(*inside.shape, *(1,) * (rows.ndim - 2)), rows, rows.new_zeros(()))
 
 
-def scattered(
-    values: Tensor, like: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, fill: int = 0
-) -> Tensor:
+def scattered(values: Tensor, like: Tensor, at: Placed, fill: int = 0) -> Tensor:
     """Return values [B, T, ...] of the places of chains at the rows of ``like``, ``fill`` elsewhere."""
-    leading = like.shape[:1] if first is not None else like.shape[:2]
+    leading = like.shape[:1] if at.first is not None else like.shape[:2]
     out = values.new_full((leading.numel(), *values.shape[2:]), fill)
-    inside = in_chain(length, values.shape[1])
-    out[positions(like, length, first, index)[inside]] = values[inside]
+    inside = in_chain(at.length, values.shape[1])
+    out[positions(like, at)[inside]] = values[inside]
     return out.view(*leading, *values.shape[2:])

@@ -1,4 +1,4 @@
-"""The operators of `crfkit.torch.segment_ops` on the CPU, by the native kernels in float64.
+"""The operators of segments on the CPU, by the native kernels in float64.
 
 The scores of all segments of some sequences are in memory at a time, [p, D, L]; sequences are taken in blocks
 that keep this below `BLOCK` bytes.
@@ -22,11 +22,10 @@ from crfkit.structures.gold import Path
 from crfkit.structures.segments.gold import add_segment_counts
 from crfkit.structures.segments.potentials import SemiMarkovPotentials, coverage, sums_over_segments
 from crfkit.structures.segments.semimarkov import SemiMarkov
-from crfkit.torch import segment_reference
+from crfkit.torch.batches import Segments
 from crfkit.torch.cpu import check_count, checked_weight
 from crfkit.torch.curvature import sound
 from crfkit.torch.rows import in_chain, positions
-from crfkit.torch.segment_reference import total_dtype
 from crfkit.torch.tensors import FLOATS, check_tensor
 
 __all__ = ["best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
@@ -47,32 +46,20 @@ class Block:
 class Batch:
     """A batch in the order of its sequences."""
 
-    def __init__(
-        self,
-        node: Tensor | None,
-        segment: Tensor | None,
-        length: Tensor,
-        first: Tensor | None,
-        index: Tensor | None,
-        start: Tensor,
-        edge: Tensor,
-        stop: Tensor,
-        duration: Tensor,
-    ) -> None:
-        self.node, self.segment, self.packed = node, segment, first is not None
-        self.like = segment_reference.rows_like(node, segment)
-        self.leading = self.like.shape[: 1 if self.packed else 2]
-        D, L = duration.shape[0], self.like.shape[-1]
-        scores = {"node": (node, (*self.leading, L)), "segment": (segment, (*self.leading, D, L))}
-        tables = {"start": (start, (L,)), "edge": (edge, (L, L)), "stop": (stop, (L,))}
-        for name, (x, shape) in (scores | tables | {"duration": (duration, (D, L))}).items():
-            if x is not None:
-                check_tensor(name, x, FLOATS, shape)
-        _check_places(self.leading, length, first, index)
-        places = positions(self.like, length, first, index)
-        self.rows = places[in_chain(length, places.shape[1])].numpy()  # [P]
-        self.seq_ptr = np.append(0, np.cumsum(length.numpy(), dtype=np.int64))  # [B + 1]
-        shared = [x.detach().double().numpy() for x in (start, edge, stop, duration)]
+    def __init__(self, given: Segments) -> None:
+        self.given, self.leading = given, given.leading
+        self.node, self.segment, self.packed = given.node, given.segment, given.first is not None
+        D, L = given.duration.shape[0], given.like.shape[-1]
+        rows = {"node": (*self.leading, L), "segment": (*self.leading, D, L)}
+        tables = {"start": (L,), "edge": (L, L), "stop": (L,), "duration": (D, L)}
+        for name, shape in (rows | tables).items():
+            if getattr(given, name) is not None:
+                check_tensor(name, getattr(given, name), FLOATS, shape)
+        _check_places(given)
+        places = positions(given.like, given)
+        self.rows = places[in_chain(given.length, places.shape[1])].numpy()  # [P]
+        self.seq_ptr = np.append(0, np.cumsum(given.length.numpy(), dtype=np.int64))  # [B + 1]
+        shared = [x.detach().double().numpy() for x in given[5:]]
         self.bad = any(bool((np.isnan(x) | (x == np.inf)).any()) for x in shared)
         self.start, self.edge, self.stop, self.duration = (
             [np.zeros_like(x) for x in shared] if self.bad else shared
@@ -126,8 +113,9 @@ class Batch:
         return Block(slice(n, end), rows, made, bad)
 
 
-def _check_places(leading: torch.Size, length: Tensor, first: Tensor | None, index: Tensor | None) -> None:
+def _check_places(given: Segments) -> None:
     """Raise unless the rows of every chain exist."""
+    leading, length, first, index = given.leading, given.length, given.first, given.kept
     B, rows = length.shape[0] if first is not None else leading[0], leading[-1]
     check_tensor("length", length, (torch.int32,), (B,))
     end = length.long()
@@ -168,15 +156,14 @@ class Gradient:
             total = getattr(self, name)
             total += sign * counts[name]
 
-    def tensors(self, *like: Tensor | None) -> tuple[Tensor, ...]:
+    def tensors(self) -> list[Tensor]:
         """Return them in the shapes and types of the scores."""
         made = (self.node, self.segment, self.start, self.edge, self.stop, self.duration)
-        (start,) = like[2:3]
-        assert start is not None
-        return tuple(
-            start.new_empty(0) if x is None or y is None else torch.from_numpy(y).to(x.dtype).view(x.shape)
-            for x, y in zip(like, made, strict=True)
-        )
+        pairs = zip(self.batch.given.scores, self.batch.given.nothing(), made, strict=True)
+        return [
+            none if x is None or y is None else torch.from_numpy(y).to(x.dtype).view(x.shape)
+            for x, none, y in pairs
+        ]
 
 
 def _sums(
@@ -189,37 +176,34 @@ def _sums(
     return np.where(block.bad, np.nan, raw["value"]), raw["in_logs"], counts
 
 
-def log_partition(*args: Any) -> tuple[Tensor, Tensor]:
-    """Return log Z and flags."""
+def _swept(batch: Batch, weights: Floats, gradient: Gradient | None = None) -> tuple[Tensor, Tensor]:
+    """Return log Z and flags; add weighted counts to a gradient."""
     values, flags = [np.zeros(0)], [np.zeros(0, np.uint8)]
-    for block in Batch(*args).blocks():
-        none = np.zeros(len(block.bad))
-        value, in_logs, _ = _sums(block, none, block.potentials)
+    for block in batch.blocks():
+        value, in_logs, counts = _sums(block, weights[block.sequences], block.potentials)
+        if gradient is not None:
+            gradient.add(block, 1.0, counts)
         values.append(value)
         flags.append(in_logs)
     return torch.from_numpy(np.concatenate(values)), torch.from_numpy(np.concatenate(flags))
 
 
-def marginals(*args: Any) -> tuple[Tensor, ...]:
+def log_partition(segments: Segments) -> tuple[Tensor, Tensor]:
+    """Return log Z and flags."""
+    return _swept(Batch(segments), np.zeros(len(segments.length)))
+
+
+def marginals(segments: Segments, weight: Tensor) -> tuple[Tensor, ...]:
     """Return gradients, log Z and flags."""
-    *scores, weight = args
-    batch = Batch(*scores)
-    weights, gradient = checked_weight(weight, scores[2]).numpy(), Gradient(batch)
-    values, flags = [np.zeros(0)], [np.zeros(0, np.uint8)]
-    for block in batch.blocks():
-        value, in_logs, counts = _sums(block, weights[block.sequences], block.potentials)
-        gradient.add(block, 1.0, counts)
-        values.append(value)
-        flags.append(in_logs)
-    made = gradient.tensors(*scores[:2], *scores[5:])
-    return (*made, torch.from_numpy(np.concatenate(values)), torch.from_numpy(np.concatenate(flags)))
+    batch = Batch(segments)
+    gradient = Gradient(batch)
+    value, in_logs = _swept(batch, checked_weight(weight, segments.length).numpy(), gradient)
+    return (*gradient.tensors(), value, in_logs)
 
 
-def hvp(*args: Any) -> tuple[Tensor, ...]:
+def hvp(segments: Segments, weight: Tensor, *along: Tensor | None) -> tuple[Tensor, ...]:
     """Return Hessian products by the reference; a sequence with NaN or +inf has no part in them."""
-    scores, weight, along = args[:9], args[9], args[10:]
-    bad = log_partition(*scores)[0].isnan()
-    return sound(segment_reference.hvp, bad, scores, weight, along)
+    return sound(log_partition(segments)[0].isnan(), segments, weight, along)
 
 
 def _gold(batch: Batch, block: Block, labels: Tensor, begins: Tensor) -> tuple[Path, Bools]:
@@ -237,12 +221,13 @@ def _agreeing(gold: Path, inside: Bools, block: Block) -> SemiMarkovPotentials:
     return block.potentials.clamped(mask, gold.begin, inside)
 
 
-def loss(*args: Any) -> tuple[Tensor, ...]:
+def loss(
+    given: Segments, labels: Tensor, begins: Tensor, weight: Tensor | None, scale: float, grad: bool
+) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
-    *scores, labels, begins, weight, scale, grad = args
-    batch = Batch(*scores)
+    batch = Batch(given)
     N = len(batch.seq_ptr) - 1
-    weights = np.full(N, scale) if weight is None else checked_weight(weight, scores[2]).numpy() * scale
+    weights = np.full(N, scale) if weight is None else checked_weight(weight, given.length).numpy() * scale
     for name, x, dtype in (("labels", labels, torch.int64), ("begins", begins, torch.bool)):
         check_tensor(name, x, (dtype,), tuple(batch.leading))
     gradient = Gradient(batch)
@@ -276,20 +261,18 @@ def loss(*args: Any) -> tuple[Tensor, ...]:
             lost = np.where(np.isneginf(score), np.inf, value - score)
         each[block.sequences] = np.where(block.bad, np.nan, lost)
         flags[block.sequences] = in_logs
-    made = tuple(scores[5].new_empty(0) for _ in range(6))
-    if grad:
-        made = gradient.tensors(*scores[:2], *scores[5:])
+    made = gradient.tensors() if grad else given.nothing()
     losses = torch.from_numpy(each)
-    total = (losses * torch.from_numpy(weights)).sum().to(total_dtype(scores[0], scores[1], scores[6]))
+    total = (losses * torch.from_numpy(weights)).sum().to(given.total_dtype)
     return (total, losses, *made, torch.from_numpy(flags))
 
 
 _Found = tuple[Floats, Any, Any]  # scores [N, k], labels and begins [k, P]
 
 
-def _paths(args: tuple[Any, ...], k: int, query: Callable[[Block], _Found]) -> tuple[Tensor, Tensor, Tensor]:
+def _paths(segments: Segments, k: int, query: Callable[[Block], _Found]) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels and begins [k, rows], -1 and False where there are none, and scores [B, k]."""
-    batch = Batch(*args)
+    batch = Batch(segments)
     P = batch.leading.numel()
     labels, begins = np.full((k, P), -1, np.int64), np.zeros((k, P), np.bool_)
     score = np.full((len(batch.seq_ptr) - 1, k), -np.inf)
@@ -306,29 +289,27 @@ def _paths(args: tuple[Any, ...], k: int, query: Callable[[Block], _Found]) -> t
     return shaped[0], shaped[1], torch.from_numpy(score)
 
 
-def best(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+def best(segments: Segments) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, begins and scores."""
 
     def query(block: Block) -> _Found:
         value, label, begin = kernels.best(block.potentials.problem, torch.get_num_threads())
         return value[:, None], label, begin
 
-    labels, begins, score = _paths(args, 1, query)
-    axis = 0 if args[3] is not None else 1
+    labels, begins, score = _paths(segments, 1, query)
+    axis = 0 if segments.first is not None else 1
     return labels.squeeze(axis), begins.squeeze(axis), score[:, 0]
 
 
-def kbest(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+def kbest(segments: Segments, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, begins and scores of the k best."""
-    *scores, k = args
     return _paths(
-        tuple(scores), k, lambda block: kernels.kbest(block.potentials.problem, k, torch.get_num_threads())
+        segments, k, lambda block: kernels.kbest(block.potentials.problem, k, torch.get_num_threads())
     )
 
 
-def sample(*args: Any) -> tuple[Tensor, Tensor]:
+def sample(segments: Segments, n: int, seed: Tensor) -> tuple[Tensor, Tensor]:
     """Return labels and begins of n draws."""
-    *scores, n, seed = args
     check_count("n", n)
     first = int(seed)
 
@@ -337,4 +318,4 @@ def sample(*args: Any) -> tuple[Tensor, Tensor]:
         own = (first + block.sequences.start * 0x9E3779B97F4A7C15) % 2**64
         return kernels.sample(block.potentials.problem, n, own, False, torch.get_num_threads())
 
-    return _paths(tuple(scores), n, query)[:2]
+    return _paths(segments, n, query)[:2]

@@ -1,4 +1,4 @@
-"""Queries of semi-Markov chains, stateless and batched, by the operators of `crfkit.torch.segment_ops`.
+"""Queries of semi-Markov chains, stateless and batched, by the operators of segments.
 
 score = start[y_1] + sum_j (node of its positions + length[d_j - 1, y_j] + segment[b_j, d_j - 1, y_j])
         + sum_{j>1} edge[y_{j-1}, y_j] + stop[y_J]
@@ -21,20 +21,21 @@ The whole of [B, T, D, L] is never in memory on a GPU unless `segment` is given.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from crfkit.checks import check_choice, check_number
-from crfkit.torch import segment_derivatives as derivatives
-from crfkit.torch import segment_ops as ops
-from crfkit.torch.functional import Reduction, _weights
-from crfkit.torch.gold import has_infinity, known_labels, left_in, weighted
-from crfkit.torch.inputs import Lengths, Rows, sequences, tables, visible
-from crfkit.torch.rows import traced
-from crfkit.torch.segment_reference import total_dtype
+from crfkit.torch import derivatives, ops
+from crfkit.torch.batches import Segments
+from crfkit.torch.gold import known_labels
+from crfkit.torch.inputs import Rows, Scores, SegmentScores, sequences, tables, widened
+from crfkit.torch.queries import REMEDY, Queries, Reduction
 from crfkit.torch.segment_results import Segmentations
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = [
     "segment_best",
@@ -50,20 +51,20 @@ __all__ = [
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-class _Segments:
-    """Checked scores of a batch."""
+class _Segments(Queries):
+    """Checked scores of a batch of segments."""
+
+    structure = "segment"
+    batch: Segments
 
     def __init__(
         self,
         node: Rows | None,
         edge: Tensor,
+        *,
         segment: Rows | None = None,
         length: Tensor | None = None,
-        start: Tensor | None = None,
-        stop: Tensor | None = None,
-        mask: Tensor | None = None,
-        lengths: Lengths | None = None,
-        offsets: Lengths | None = None,
+        **scores: Unpack[Scores],
     ) -> None:
         if node is None and segment is None:
             raise ValueError("node and segment are both omitted: one of them scores positions or segments")
@@ -73,29 +74,26 @@ class _Segments:
                 found = tuple(segment.shape) if isinstance(segment, Tensor) else type(segment).__name__
                 raise ValueError(f"segment is {found}, expected shape (B, T, D, L), or packed (P, D, L)")
             like = segment[..., 0, :]
-        self.rows = sequences(like, mask, lengths, offsets)
-        self.start, table, self.stop = tables(self.rows, start, edge, stop)
-        L = self.rows.node.shape[-1]
+        where: Any = {name: x for name, x in scores.items() if name not in ("start", "stop")}
+        self.rows = rows = sequences(like, **where)
+        start, table, stop = tables(rows, scores.get("start"), edge, scores.get("stop"))
+        L = rows.node.shape[-1]
         if not isinstance(table, Tensor) or table.ndim != 2:
             raise ValueError(f"edge has more than two axes or tables, expected shape ({L}, {L})")
-        self.edge = table
         if length is not None:
             self._check(length, "length")
             if length.ndim != 2 or length.shape[0] == 0 or length.shape[1] != L:
                 raise ValueError(f"length has shape {tuple(length.shape)}, expected (D, {L})")
-            D = length.shape[0]
+            duration = widened(length)
         elif isinstance(segment, Tensor):
-            D = segment.shape[-2] if segment.ndim > 1 else 0
+            duration = start.new_zeros(segment.shape[-2] if segment.ndim > 1 else 0, L)
         else:
             raise ValueError("length is omitted: it says how long segments may be, shape (D, L)")
-        self.node = None if node is None else self.rows.node
-        self.segment = None if segment is None else self.rows.like_node(segment, "segment", (D, L))
-        if self.segment is not None:
-            self._check(self.segment, "segment")
-        zeros = self.start.new_zeros(D, L)
-        self.duration = (
-            zeros if length is None else length.to(torch.promote_types(length.dtype, torch.float32))
-        )
+        whole = None if segment is None else rows.like_node(segment, "segment", tuple(duration.shape))
+        if whole is not None:
+            self._check(whole, "segment")
+        own = None if node is None else rows.node
+        self.batch = Segments(own, whole, rows.length, rows.first, rows.kept, start, table, stop, duration)
 
     def _check(self, x: Any, name: str) -> None:
         if not isinstance(x, Tensor):
@@ -104,15 +102,10 @@ class _Segments:
             raise ValueError(f"{name} has type {x.dtype}, expected float16, bfloat16, float32 or float64")
         self.rows.check_device(x, name)
 
-    @property
-    def args(self) -> tuple[Any, ...]:
-        """The first nine arguments of every operator."""
-        tables = (self.start, self.edge, self.stop, self.duration)
-        return (self.node, self.segment, *self.rows.chain[1:], *tables)
-
-    def plain(self) -> tuple[Any, ...]:
-        """Return the same without derivatives."""
-        return tuple(x if x is None else x.detach() for x in self.args)
+    def _forbidden(self, b: int, gold: tuple[Any, Any]) -> str:
+        D = self.batch.duration.shape[0]
+        what = f"the gold segments are forbidden, longer than {D} positions, or change their label"
+        return f"sequence {b}: {what}: correct labels, begins or the constraints; {REMEDY}"
 
     def gold(self, labels: Rows, begins: Rows | None) -> tuple[Tensor, Tensor]:
         """Return labels int64 and begins bool, checked."""
@@ -135,7 +128,7 @@ class _Segments:
         )
 
 
-def segment_log_partition(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:
+def segment_log_partition(node: Rows | None, edge: Tensor, **scores: Unpack[SegmentScores]) -> Tensor:
     """Return log Z [B] in float64, the log of the sum of exp(score) over all segmentations.
 
     Differentiable at will.
@@ -146,8 +139,7 @@ def segment_log_partition(node: Rows | None, edge: Tensor, **scores: Any) -> Ten
     >>> round(float(segment_log_partition(node, edge, length=length).exp()), 4)  # three positions, 2^2 cuts
     4.0
     """
-    value: Tensor = derivatives.LogPartition.apply(*_Segments(node, edge, **scores).args)
-    return value
+    return _Segments(node, edge, **scores).log_partition()
 
 
 def segment_loss(
@@ -159,7 +151,7 @@ def segment_loss(
     weight: Tensor | None = None,
     reduction: Reduction = "mean",
     check: bool | None = None,
-    **scores: Any,
+    **scores: Unpack[SegmentScores],
 ) -> Tensor:
     """Return minus the log probability of what is known of the segments: 0 or more.
 
@@ -186,48 +178,11 @@ def segment_loss(
     """
     check_choice("reduction", reduction, ("mean", "sum", "token", "none"))
     segments = _Segments(node, edge, **scores)
-    gold = segments.gold(labels, begins)
-    factor = _weights(weight, segments.rows)
-    length = segments.rows.length
-    divisor = max(length.shape[0], 1) if reduction == "mean" else 1
-    each: Tensor
-    if reduction == "none" or (factor is not None and factor.requires_grad):
-        each = derivatives.Losses.apply(*segments.args, *gold)
-        total = each if factor is None else weighted(each, factor)
-        if reduction != "none":
-            total = (total.sum() / divisor).to(total_dtype(segments.node, segments.segment, segments.edge))
-    else:
-        # A compiled graph would hold 1 / B as a constant: there B divides the answer.
-        scale = 1.0 if traced() else 1.0 / divisor
-        total, each = derivatives.Loss.apply(*segments.args, *gold, factor, scale)
-        if traced():
-            total = total / divisor
-    if reduction == "token":
-        total = total / length.sum().clamp(min=1)
-    if check or (check is None and visible(each) and has_infinity(total)):
-        _raise_for(left_in(each, factor), segments, bool(check))
-    return total
-
-
-def _raise_for(each: Tensor, segments: _Segments, numbers: bool) -> None:
-    wrong = (~each.isfinite() if numbers else each.isinf()).nonzero()
-    if not wrong.numel():
-        return
-    b = int(wrong[0])
-    if each[b].isnan():
-        raise ValueError(f"sequence {b}: the scores hold NaN or +inf")
-    remedy = "check=False lets the other sequences train on"
-    if ops.log_partition(*segments.plain())[0][b] == -torch.inf:
-        raise ValueError(f"sequence {b}: the scores and constraints allow no segmentation; {remedy}")
-    D = segments.duration.shape[0]
-    raise ValueError(
-        f"sequence {b}: the gold segments are forbidden, longer than {D} positions, or change their label: "
-        f"correct labels, begins or the constraints; {remedy}"
-    )
+    return segments.loss(segments.gold(labels, begins), weight, reduction, check)
 
 
 def segment_log_prob(
-    node: Rows | None, edge: Tensor, labels: Rows, begins: Rows | None = None, **scores: Any
+    node: Rows | None, edge: Tensor, labels: Rows, begins: Rows | None = None, **scores: Unpack[SegmentScores]
 ) -> Tensor:
     """Return the log probability [B] of segmentations; what is unknown is summed over.
 
@@ -238,11 +193,12 @@ def segment_log_prob(
     tensor([0.5000], dtype=torch.float64)
     """
     segments = _Segments(node, edge, **scores)
-    each: Tensor = derivatives.Losses.apply(*segments.args, *segments.gold(labels, begins))
-    return -each
+    return -segments.losses(*segments.gold(labels, begins))
 
 
-def segment_marginals(node: Rows | None, edge: Tensor, *, segments: bool = False, **scores: Any) -> Any:
+def segment_marginals(
+    node: Rows | None, edge: Tensor, *, segments: bool = False, **scores: Unpack[SegmentScores]
+) -> Any:
     """Return the probability that each position lies in a segment of each label, [B, T, L]; 0 where masked.
 
     With ``segments=True`` return also the probability of each segment, [B, T, D, L], where it begins.
@@ -256,27 +212,23 @@ def segment_marginals(node: Rows | None, edge: Tensor, *, segments: bool = False
     tensor([[0.5000, 0.5000],
             [0.5000, 0.0000]])
     """
-    batch = _Segments(node, edge, **scores)
-    given = batch.plain()
-    leading, (D, L) = batch.rows.node.shape[:-1], batch.duration.shape
+    queries = _Segments(node, edge, **scores)
+    batch, rows = queries.widened(), queries.rows
+    leading, (D, L) = rows.node.shape[:-1], batch.duration.shape
     if batch.node is None:
-        batch.node = batch.duration.new_zeros(*leading, L)
+        batch = batch._replace(node=batch.duration.new_zeros(*leading, L))
     if segments and batch.segment is None:
-        batch.segment = batch.duration.new_zeros(*leading, D, L)
-    args = list(batch.args)
-    for i in (0, 1):
-        if args[i] is not None:
-            args[i] = args[i].to(torch.promote_types(args[i].dtype, torch.float32))
-    ones = torch.ones_like(batch.rows.length, dtype=torch.float64)
-    cover, whole, *_ = derivatives.Marginals.apply(*args, ones)
-    made = []
-    for x in (cover, whole) if segments else (cover,):
-        marked = batch.rows.marked(x, batch.args[:2] + batch.args[5:], lambda: ops.log_partition(*given)[0])
-        made.append(batch.rows.given_back(marked))
-    return (made[0], made[1]) if segments else made[0]
+        batch = batch._replace(segment=batch.duration.new_zeros(*leading, D, L))
+    ones = torch.ones_like(batch.length, dtype=torch.float64)
+    cover, whole, *_ = derivatives.Marginals.apply("segment", ones, *batch)
+
+    def marked(x: Tensor) -> Tensor:
+        return rows.given_back(rows.marked(x, queries.batch.scores, queries.log_partition))
+
+    return (marked(cover), marked(whole)) if segments else marked(cover)
 
 
-def segment_entropy(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:
+def segment_entropy(node: Rows | None, edge: Tensor, **scores: Unpack[SegmentScores]) -> Tensor:
     """Return the entropy [B] of the distribution over segmentations, in nats; differentiable at will.
 
     By the reference in plain torch, which is slow on long sequences.
@@ -287,11 +239,10 @@ def segment_entropy(node: Rows | None, edge: Tensor, **scores: Any) -> Tensor:
     >>> round(float(value.exp()), 4)
     4.0
     """
-    value: Tensor = derivatives.Entropy.apply(*_Segments(node, edge, **scores).args)
-    return value
+    return _Segments(node, edge, **scores).entropy()
 
 
-def segment_best(node: Rows | None, edge: Tensor, **scores: Any) -> Segmentations:
+def segment_best(node: Rows | None, edge: Tensor, **scores: Unpack[SegmentScores]) -> Segmentations:
     """Return the best segmentation of each sequence and its score.
 
     Ties go to the lowest label and then to the shorter segment, from the end to the beginning.
@@ -304,10 +255,10 @@ def segment_best(node: Rows | None, edge: Tensor, **scores: Any) -> Segmentation
     [[(0, 2, 0), (2, 3, 1)]]
     """
     segments = _Segments(node, edge, **scores)
-    return segments.found(*ops.best(*segments.plain()))
+    return segments.found(*ops.segment.best(*segments.plain()))
 
 
-def segment_kbest(node: Rows | None, edge: Tensor, k: int, **scores: Any) -> Segmentations:
+def segment_kbest(node: Rows | None, edge: Tensor, k: int, **scores: Unpack[SegmentScores]) -> Segmentations:
     """Return the k best segmentations, best first.
 
     Labels and begins are [B, k, T] (packed [k, P]), scores [B, k]. Where there are fewer than k, labels are
@@ -321,7 +272,7 @@ def segment_kbest(node: Rows | None, edge: Tensor, k: int, **scores: Any) -> Seg
     """
     check_number("k", k, 1, whole=True)
     segments = _Segments(node, edge, **scores)
-    labels, begins, score = ops.kbest(*segments.plain(), k)
+    labels, begins, score = ops.segment.kbest(*segments.plain(), k)
     return segments.found(labels, begins, score, several=1)
 
 
@@ -331,7 +282,7 @@ def segment_sample(
     n: int = 1,
     *,
     generator: torch.Generator | None = None,
-    **scores: Any,
+    **scores: Unpack[SegmentScores],
 ) -> Segmentations:
     """Return n independent draws, labels and begins [B, n, T] (packed [n, P]), without scores.
 
@@ -345,7 +296,5 @@ def segment_sample(
     """
     check_number("n", n, 1, whole=True)
     segments = _Segments(node, edge, **scores)
-    device = segments.rows.node.device
-    seed = torch.randint(2**63 - 1, (1,), dtype=torch.int64, device=device, generator=generator)
-    labels, begins = ops.sample(*segments.plain(), n, seed)
+    labels, begins = ops.segment.sample(*segments.plain(), n, segments.seed(generator))
     return segments.found(labels, begins, None, several=1)

@@ -14,8 +14,8 @@ from crfkit.models.tags import Outside, segmented
 from crfkit.structures.constraints import Constraint
 from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.torch import segment_functional as functional
-from crfkit.torch.functional import Reduction
 from crfkit.torch.inputs import Rows, check_labels
+from crfkit.torch.queries import Reduction
 from crfkit.torch.segment_results import Segmentations
 
 __all__ = ["SegmentCRF"]

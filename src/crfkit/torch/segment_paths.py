@@ -7,17 +7,20 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from crfkit.torch.reference import logsumexp
+from crfkit.torch.autograd import logsumexp
+from crfkit.torch.batches import Segments
+from crfkit.torch.reference import drawing, first_best
 from crfkit.torch.rows import scattered
-from crfkit.torch.segment_reference import Rows, ended, forward, rows_like, whole_scores
+from crfkit.torch.segment_reference import Rows, ended, forward, whole_scores
 
 __all__ = ["best", "kbest", "sample"]
 
 Choice = Callable[[Tensor], Tensor]  # [B, n] -> [B]
 
 
-def _trace(made: Rows, length: Tensor, edge: Tensor, stop: Tensor, choose: Choice) -> tuple[Tensor, Tensor]:
+def _trace(made: Rows, segments: Segments, choose: Choice) -> tuple[Tensor, Tensor]:
     """Return labels and begins [B, T], drawn or chosen from the last segment to the first."""
+    length, edge, stop = segments.length, segments.edge, segments.stop
     B, T = length.shape[0], len(made.leave)
     labels = length.new_full((B, T), -1, dtype=torch.int64)
     begins = torch.zeros_like(labels, dtype=torch.bool)
@@ -38,91 +41,38 @@ def _trace(made: Rows, length: Tensor, edge: Tensor, stop: Tensor, choose: Choic
     return labels, begins
 
 
-def _first_best(candidates: Tensor) -> Tensor:
-    top = candidates.amax(1, keepdim=True)
-    number = torch.arange(candidates.shape[1], device=candidates.device)
-    return torch.where(candidates == top, number, number[-1]).amin(1)
-
-
-def best(
-    node: Tensor | None,
-    segment: Tensor | None,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    duration: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
+def best(segments: Segments) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, begins and the score of the best segmentation."""
-    made = forward(
-        whole_scores(node, segment, length, first, index, duration), start, edge, lambda x, dim: x.amax(dim)
-    )
-    score = ended(made, length, stop, lambda x, dim: x.amax(dim))
-    labels, begins = _trace(made, length, edge, stop, _first_best)
-    there = (score > -torch.inf)[:, None]
-    like = rows_like(node, segment)
-    return (
-        scattered(torch.where(there, labels, -1), like, length, first, index, -1),
-        scattered(begins & there, like, length, first, index),
-        score,
-    )
+    made = forward(whole_scores(segments), segments, torch.amax)
+    score = ended(made, segments, torch.amax)
+    return (*_at_rows(segments, score, _trace(made, segments, first_best)), score)
 
 
-def sample(
-    node: Tensor | None,
-    segment: Tensor | None,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    duration: Tensor,
-    n: int,
-    seed: Tensor,
-) -> tuple[Tensor, Tensor]:
+def _at_rows(segments: Segments, value: Tensor, found: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return labels and begins [B, T] at the rows of scores, -1 and False where there are none."""
+    there = (value > -torch.inf)[:, None]
+    labels = scattered(torch.where(there, found[0], -1), segments.like, segments, -1)
+    return labels, scattered(found[1] & there, segments.like, segments)
+
+
+def sample(segments: Segments, n: int, seed: Tensor) -> tuple[Tensor, Tensor]:
     """Return labels and begins of n independent draws, [B, n, T] or packed [n, P]."""
-    scores = whole_scores(node, segment, length, first, index, duration)
-    made = forward(scores, start, edge, logsumexp)
-    there = (ended(made, length, stop, logsumexp) > -torch.inf)[:, None]
-    like = rows_like(node, segment)
-    generator = torch.Generator(like.device).manual_seed(int(seed))
-
-    def draw(candidates: Tensor) -> Tensor:
-        top = candidates.amax(1, keepdim=True)
-        chance = (candidates - torch.where(top.isinf(), 0.0, top)).exp()
-        chance = torch.where(torch.isfinite(top), chance, 1.0)  # nothing is allowed: the draw is not used
-        return torch.multinomial(chance, 1, generator=generator)[:, 0]
-
-    draws = [_trace(made, length, edge, stop, draw) for _ in range(n)]
-    axis = 0 if first is not None else 1
-    empty = scattered(torch.zeros_like(made.scores[..., 0, 0], dtype=torch.int64), like, length, first, index)
-    labels = [scattered(torch.where(there, y, -1), like, length, first, index, -1) for y, _ in draws]
-    begins = [scattered(z & there, like, length, first, index) for _, z in draws]
-    if not n:
-        return empty.unsqueeze(axis).narrow(axis, 0, 0), empty.bool().unsqueeze(axis).narrow(axis, 0, 0)
-    return torch.stack(labels, axis), torch.stack(begins, axis)
+    made = forward(whole_scores(segments), segments, logsumexp)
+    value = ended(made, segments, logsumexp)
+    draw = drawing(seed, segments.like.device)
+    draws = [_at_rows(segments, value, _trace(made, segments, draw)) for _ in range(max(n, 1))]
+    axis = 0 if segments.first is not None else 1
+    labels, begins = (torch.stack(x, axis).narrow(axis, 0, n) for x in zip(*draws, strict=True))
+    return labels, begins
 
 
-def kbest(
-    node: Tensor | None,
-    segment: Tensor | None,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    duration: Tensor,
-    k: int,
-) -> tuple[Tensor, Tensor, Tensor]:
+def kbest(segments: Segments, k: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels and begins of the k best, [B, k, T] or packed [k, P], and scores [B, k].
 
     Whole segmentations are kept for each place and label, as numbers 2 * label + begins of their places.
     """
-    scores = whole_scores(node, segment, length, first, index, duration)
+    length, start, edge, stop = segments.length, segments.start, segments.edge, segments.stop
+    scores = whole_scores(segments)
     B, T, D, L = scores.shape
     value = scores.new_full((B, k), -torch.inf)
     value[:, 0] = torch.where(length == 0, 0.0, -torch.inf)
@@ -160,7 +110,6 @@ def kbest(
         value[:, :n] = torch.where(last, top, value[:, :n])
         here = (last & (top > -torch.inf))[..., None]
         paths[:, :n, : t + 1] = torch.where(here, found, paths[:, :n, : t + 1])
-    like = rows_like(node, segment)
-    each = [scattered(paths[:, i], like, length, first, index, -2) for i in range(k)]
-    both = torch.stack(each, 0 if first is not None else 1)
+    each = [scattered(paths[:, i], segments.like, segments, -2) for i in range(k)]
+    both = torch.stack(each, 0 if segments.first is not None else 1)
     return both.div(2, rounding_mode="floor"), both % 2 == 1, value

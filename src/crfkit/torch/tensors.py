@@ -1,43 +1,44 @@
-"""Tensors on the CPU as the native code takes them: checked here, addressed there, never copied whole.
+"""Tensors on the CPU as the native code takes them: by DLPack, checked there, never copied whole.
 
-Rows of float32 and float64 are read and written where they lie, whatever the strides of sequences and
-positions. Half types are widened to float32 first. Tables that all steps share become float64.
+This is the only way across: C++ sees types, shapes and strides of what torch says the tensors are, and
+refuses what does not fit. Rows of float32 and float64 are read and written where they lie, whatever the
+strides of sequences and positions. Half types are widened to float32 first. Tables that all steps share are
+read in float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.dlpack import to_dlpack
 
 from crfkit import _native
+from crfkit.torch.batches import Chain
 
-__all__ = ["FLOATS", "Chains", "Gradient", "chains_of", "check_tensor", "threads_for"]
+__all__ = ["FLOATS", "Chains", "chains_of", "check_tensor", "scores", "threads_for", "to_dlpack"]
 
-_WIDE = {torch.float32: False, torch.float64: True}
-# (address, float64 rather than float32, stride of sequences, stride of positions)
-_Rows = tuple[int, bool, int, int]
-
-
-def _rows(x: Tensor, packed: bool, row_axes: int) -> _Rows:
-    by_sequence = 0 if packed else x.stride(0)
-    return x.data_ptr(), _WIDE[x.dtype], by_sequence, x.stride(-row_axes - 1)
+_WIDE = (torch.float32, torch.float64)
+_HALF = (torch.float16, torch.bfloat16)
 
 
-def _widened(x: Tensor, row_axes: int) -> Tensor:
-    """Return float32 or float64 with contiguous rows (the last axes): the tensor itself if it is so."""
-    x = x.detach()
-    if x.dtype not in _WIDE:
+def scores(x: Tensor) -> Any:
+    """Return scores for the native code; those of half precision in float32."""
+    return to_dlpack(x.float() if x.dtype in _HALF else x)
+
+
+def _rows(x: Tensor, axes: int) -> Any:
+    """Return scores whose last axes lie side by side: the tensor itself if they do."""
+    if x.dtype in _HALF:
         x = x.float()
     expected = 1
-    for axis in range(-1, -row_axes - 1, -1):
+    for axis in range(-1, -axes - 1, -1):
         if x.shape[axis] > 1 and x.stride(axis) != expected:
-            return x.contiguous()
+            return to_dlpack(x.contiguous())
         expected *= x.shape[axis]
-    return x
+    return to_dlpack(x)
 
 
 def check_tensor(name: str, x: Tensor, dtypes: Sequence[torch.dtype], shape: tuple[int, ...]) -> None:
@@ -52,138 +53,48 @@ def check_tensor(name: str, x: Tensor, dtypes: Sequence[torch.dtype], shape: tup
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-@dataclass(frozen=True)
-class Chains:
-    """Chains in tensors: the native object, and what it points to."""
+class Chains(NamedTuple):
+    """Chains in tensors: the native object, and what it was made of."""
 
     native: _native.TensorChains
-    kept: tuple[Any, ...]
-    node: Tensor
-    start: Tensor
-    tables: tuple[Tensor, ...]  # as they were given
-    stop: Tensor
-    packed: bool
+    chain: Chain
 
-    @property
-    def by_position(self) -> bool:
-        """Whether every step has a table of its own."""
-        return self.tables[0].ndim > 2 and len(self.tables) == 1
+    def gradient(self) -> list[Tensor]:
+        """Return tensors for a gradient by node, start, each table and stop, still to be filled."""
+        by_position = self.chain.tables[0].ndim > 2
+        made = []
+        for i, x in enumerate(self.chain.scores):
+            rows = self.chain.first is not None and (i == 0 or (i == 2 and by_position))
+            make = torch.zeros if rows else torch.empty  # packed: rows may be in no chain
+            made.append(make(x.shape, dtype=x.dtype if x.dtype in _WIDE else torch.float32))
+        return made
 
-    def labels(self, labels: Tensor) -> tuple[int, int, int]:
-        """Return the place of labels at the rows of `node`, checked."""
-        check_tensor("labels", labels, (torch.int64,), tuple(self.node.shape[:-1]))
-        return labels.data_ptr(), 0 if self.packed else labels.stride(0), labels.stride(-1)
-
-    def gradient(self) -> Gradient:
-        """Return tensors for a gradient, still to be filled."""
-        blank = torch.zeros if self.packed else torch.empty
-
-        def rows(x: Tensor) -> Tensor:
-            return blank(x.shape, dtype=x.dtype if x.dtype in _WIDE else torch.float32)
-
-        def table(x: Tensor) -> Tensor:
-            return torch.empty(x.shape, dtype=x.dtype if x.dtype in _WIDE else torch.float32)
-
-        tables = tuple((rows if self.by_position else table)(x) for x in self.tables)
-        made = (rows(self.node), table(self.start), *tables, table(self.stop))
-        return Gradient(self, made)
+    def as_given(self, made: Sequence[Tensor]) -> list[Tensor]:
+        """Return a gradient in the types of what it is by."""
+        pairs = zip(made, self.chain.scores, strict=True)
+        return [x if x.dtype == of.dtype else x.to(of.dtype) for x, of in pairs]
 
 
-@dataclass(frozen=True)
-class Gradient:
-    """Tensors that the native code fills: of node, start, each table and stop."""
-
-    chains: Chains
-    made: tuple[Tensor, ...]
-
-    def places(self) -> tuple[_Rows, _Rows, _Rows, list[_Rows]]:
-        """Return where they are."""
-        node, start, *tables, stop = self.made
-        packed = self.chains.packed
-
-        def whole(x: Tensor) -> _Rows:
-            return x.data_ptr(), _WIDE[x.dtype], 0, 0
-
-        by_position = self.chains.by_position
-        edges = [_rows(x, packed, 2) if by_position else whole(x) for x in tables]
-        return _rows(node, packed, 1), whole(start), whole(stop), edges
-
-    def as_given(self) -> tuple[Tensor, ...]:
-        """Return them in the types of what they are gradients of."""
-        given = (self.chains.node, self.chains.start, *self.chains.tables, self.chains.stop)
-        pairs = zip(self.made, given, strict=True)
-        return tuple(x if x.dtype == of.dtype else x.to(of.dtype) for x, of in pairs)
-
-
-def chains_of(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    tables: Sequence[Tensor],
-    stop: Tensor,
-) -> Chains:
-    """Check tensors and address them; one table may lie by position.
+def chains_of(chain: Chain) -> Chains:
+    """Hand tensors to the native code; one table may lie by position.
 
     Raises
     ------
     ValueError
         A shape or type is not what the others need, or a chain has rows that `node` does not have.
     """
-    packed = first is not None
-    if node.ndim != (2 if packed else 3):
-        raise ValueError(
-            f"node has shape {tuple(node.shape)}, expected {'(rows, labels)' if packed else '(B, T, labels)'}"
-        )
-    places, L = node.shape[-2:]
-    B = length.shape[0] if packed else node.shape[0]
-    if L < 1:
-        raise ValueError("node has no labels: its last axis is 0")
-    check_tensor("node", node, FLOATS, tuple(node.shape))
-    check_tensor("length", length, (torch.int32,), (B,))
-    length = length.contiguous()
-    if first is not None:
-        check_tensor("first", first, (torch.int64,), (B,))
-        first = first.contiguous()
-        if index is not None:
-            raise ValueError("packed rows (first) have no index")
-    if index is not None:
-        check_tensor("index", index, (torch.int32,), (B, places))
-        index = index if places < 2 or index.stride(1) == 1 else index.contiguous()
-    for name, x in (("start", start), ("stop", stop)):
-        check_tensor(name, x, FLOATS, (L,))
-    scores = _widened(node, 1)
-    ends = [x.detach().double().contiguous() for x in (start, stop)]
-    edge, between, shared = None, False, []
-    if len(tables) == 1 and tables[0].ndim > 2:
-        table = tables[0]
-        between = not packed and table.ndim == 4 and table.shape[1] == places - 1
-        leading = (places,) if packed else (B, places - between)
-        check_tensor("edge", table, FLOATS, (*leading, L, L))
-        # A row that is never read stands for none: the address of no rows is 0, "not by position".
-        edge = _widened(table, 2) if table.numel() else torch.zeros((1,) * len(leading) + (L, L))
-    else:
-        for h, table in enumerate(tables, 1):
-            check_tensor("edge" if len(tables) == 1 else f"edge {h}", table, FLOATS, (L,) * (h + 1))
-            shared.append(table.detach().double().contiguous())
-    native = _native.TensorChains.at(
-        B,
-        places,
-        L,
-        _rows(scores, packed, 1),
-        length.data_ptr(),
-        0 if first is None else first.data_ptr(),
-        0 if index is None else index.data_ptr(),
-        0 if index is None else index.stride(0),
-        ends[0].data_ptr(),
-        ends[1].data_ptr(),
-        [x.data_ptr() for x in shared],
-        None if edge is None else _rows(edge, packed, 2),
-        between,
+    tables = chain.tables
+    by_position = len(tables) == 1 and tables[0].ndim > 2
+    native = _native.TensorChains(
+        _rows(chain.node, 1),
+        to_dlpack(chain.length),
+        None if chain.first is None else to_dlpack(chain.first),
+        None if chain.kept is None else to_dlpack(chain.kept),
+        scores(chain.start),
+        scores(chain.stop),
+        [_rows(x, 2) if by_position else scores(x) for x in tables],
     )
-    kept = (scores, length, first, index, ends, shared, edge)
-    return Chains(native, kept, node, start, tuple(tables), stop, packed)
+    return Chains(native, chain)
 
 
 def threads_for(node: Tensor, order: int = 1, times: int = 1) -> int:

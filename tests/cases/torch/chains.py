@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.rows import kept
 
 
@@ -23,8 +23,8 @@ class Chains:
     stop: Tensor
 
     @property
-    def args(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
-        return (self.node, self.length, self.first, self.index, self.start, self.edge, self.stop)
+    def args(self) -> Chain:
+        return Chain(self.node, self.length, self.first, self.index, self.start, self.edge, self.stop)
 
     @property
     def scores(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crfkit.torch import batches
 from crfkit.torch.rows import kept
 
 _SCORES = ("node", "segment", "start", "edge", "stop", "duration")
@@ -28,8 +29,8 @@ class Segments:
     duration: Tensor
 
     @property
-    def args(self) -> tuple[Any, ...]:
-        return tuple(vars(self).values())
+    def args(self) -> batches.Segments:
+        return batches.Segments(*vars(self).values())
 
     @property
     def scores(self) -> tuple[Any, ...]:

@@ -179,12 +179,12 @@ class LinearChainCRF(StructDistribution):
         return node, self._length, None, None, nothing, scores.transpose(-1, -2), nothing
 
     def _log_partition(self, scores: Tensor) -> Tensor:
-        logz: Tensor = LogPartition.apply(*self._chain(scores))
+        logz: Tensor = LogPartition.apply("chain", *self._chain(scores))
         return logz
 
     def _marginals(self, scores: Tensor) -> Tensor:
         ones = torch.ones_like(self._length, dtype=torch.float64)
-        made: Tensor = Marginals.apply(*self._chain(scores), ones)[2].transpose(-1, -2)
+        made: Tensor = Marginals.apply("chain", ones, *self._chain(scores))[2].transpose(-1, -2)
         return made.to(scores.dtype)
 
     def _events(self, labels: Tensor) -> Tensor:
@@ -198,14 +198,14 @@ class LinearChainCRF(StructDistribution):
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
         chain = self._chain(self.log_potentials.detach())
         if k == 1:
-            labels, score = ops.best(*chain)
+            labels, score = ops.chain.best(*chain)
             return self._events(labels[:, None]), score[None]
-        labels, scores = ops.kbest(*chain, k)
+        labels, scores = ops.chain.kbest(*chain, k)
         return self._events(labels), scores.T
 
     def _draws(self, n: int) -> Tensor:
         seed = torch.randint(2**62, (1,), device=self.log_potentials.device)
-        return self._events(ops.sample(*self._chain(self.log_potentials.detach()), n, seed))
+        return self._events(ops.chain.sample(*self._chain(self.log_potentials.detach()), n, seed))
 
     def enumerate_support(self, expand: bool = True) -> tuple[Tensor, Tensor]:
         """Return all events, [C ** N, batch, N - 1, C, C], and their number for each length."""

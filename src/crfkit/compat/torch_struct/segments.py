@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from crfkit.torch.reference import logsumexp
+from crfkit.torch.autograd import logsumexp
 
 __all__ = ["best_scores", "draw", "forward_sums", "log_partition"]
 

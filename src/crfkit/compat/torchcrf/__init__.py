@@ -91,10 +91,10 @@ class CRF(nn.Module):
         gold = self._gold(tags, mask)
         dtype = torch.result_type(emissions, self.transitions)
         if reduction == "none":
-            each: Tensor = -Losses.apply(*chain, gold).to(dtype)
+            each: Tensor = -Losses.apply("chain", gold, None, *chain).to(dtype)
             return each
         scale = 1.0 / max(len(tags), 1) if reduction == "mean" else 1.0
-        total: Tensor = -Loss.apply(*chain, gold, None, scale)[0].to(dtype)
+        total: Tensor = -Loss.apply("chain", gold, None, None, scale, *chain)[0].to(dtype)
         return total / chain[1].sum() if reduction == "token_mean" else total
 
     def decode(self, emissions: Tensor, mask: Tensor | None = None) -> list[list[int]]:
@@ -106,7 +106,7 @@ class CRF(nn.Module):
         return self._decode(emissions, mask)
 
     def _decode(self, emissions: Tensor, mask: Tensor | None) -> list[list[int]]:
-        labels: Tensor = ops.best(*self._chain(emissions.detach(), mask))[0]
+        labels: Tensor = ops.chain.best(*self._chain(emissions.detach(), mask))[0]
         if mask is None:
             whole: list[list[int]] = labels.tolist()
             return whole
@@ -175,13 +175,13 @@ class CRF(nn.Module):
     def _compute_score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         emissions, tags, mask = (x.transpose(0, 1) for x in (emissions, tags, mask))
         chain = self._chain(emissions, mask)
-        loss = Losses.apply(*chain, self._gold(tags, mask))
-        score: Tensor = (LogPartition.apply(*chain) - loss).to(emissions.dtype)
+        loss = Losses.apply("chain", self._gold(tags, mask), None, *chain)
+        score: Tensor = (LogPartition.apply("chain", *chain) - loss).to(emissions.dtype)
         return score
 
     def _compute_normalizer(self, emissions: Tensor, mask: Tensor) -> Tensor:
         chain = self._chain(emissions.transpose(0, 1), mask.transpose(0, 1))
-        logz: Tensor = LogPartition.apply(*chain).to(emissions.dtype)
+        logz: Tensor = LogPartition.apply("chain", *chain).to(emissions.dtype)
         return logz
 
     def _viterbi_decode(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:

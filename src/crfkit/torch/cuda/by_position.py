@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.cuda.kernels.by_position import sums
 from crfkit.torch.cuda.launch import halves
 
@@ -16,19 +17,10 @@ _CELLS = 1024  # of a table, held by one program at a time
 
 
 def _launch(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    labels: Tensor | None,
-    weight: Tensor | None,
-    scale: float,
-    grad: bool,
-) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
+    chain: Chain, labels: Tensor | None, weight: Tensor | None, scale: float, grad: bool
+) -> tuple[Tensor, list[Tensor], Tensor]:
     """Return values [B] (log Z, or losses where there are labels), gradients and flags."""
+    node, length, first, index, start, edge, stop = chain
     B, L, packed = length.shape[0], node.shape[-1], first is not None
     T = 0 if packed else node.shape[1]
     width = max(triton.next_power_of_2(L), 4)
@@ -67,54 +59,24 @@ def _launch(
             num_warps=warps, maxnreg=most,
         )  # fmt: skip
     if not grad:
-        return value, tuple(node.new_empty(0) for _ in range(4)), in_logs
-    return value, (made[0], ends[0].sum(0), made[1], ends[1].sum(0)), in_logs
+        return value, chain.nothing(), in_logs
+    return value, [made[0], ends[0].sum(0), made[1], ends[1].sum(0)], in_logs
 
 
-def log_partition(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-) -> tuple[Tensor, Tensor]:
+def log_partition(chain: Chain) -> tuple[Tensor, Tensor]:
     """Return log Z and flags."""
-    value, _, in_logs = _launch(node, length, first, index, start, edge, stop, None, None, 1.0, False)
+    value, _, in_logs = _launch(chain, None, None, 1.0, False)
     return value, in_logs
 
 
-def marginals(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    weight: Tensor,
-) -> tuple[Tensor, ...]:
+def marginals(chain: Chain, weight: Tensor) -> tuple[Tensor, ...]:
     """Return the gradient of sum_b weight[b] log Z[b], log Z and flags."""
-    value, made, in_logs = _launch(node, length, first, index, start, edge, stop, None, weight, 1.0, True)
+    value, made, in_logs = _launch(chain, None, weight, 1.0, True)
     return (*made, value, in_logs)
 
 
-def loss(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    labels: Tensor,
-    weight: Tensor | None,
-    scale: float,
-    grad: bool,
-) -> tuple[Tensor, ...]:
+def loss(chain: Chain, labels: Tensor, weight: Tensor | None, scale: float, grad: bool) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
-    value, made, in_logs = _launch(node, length, first, index, start, edge, stop, labels, weight, scale, grad)
+    value, made, in_logs = _launch(chain, labels, weight, scale, grad)
     total = value.sum() if weight is None else torch.dot(value, weight.double())
-    wide = torch.float64 in (node.dtype, edge.dtype)
-    return ((total * scale).to(torch.float64 if wide else torch.float32), value, *made, in_logs)
+    return ((total * scale).to(chain.total_dtype), value, *made, in_logs)

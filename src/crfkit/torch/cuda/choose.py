@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from crfkit.torch.batches import Batch, Chain, Segments
+
 __all__ = ["CELLS", "TABLE", "Sizes", "run"]
 
 
@@ -29,11 +31,11 @@ class Sizes(NamedTuple):
     by_position: bool  # a table of edges for each step
 
 
-def sizes_of(node: Tensor, length: Tensor, first: Tensor | None, edge: Tensor) -> Sizes:
+def sizes_of(chain: Chain) -> Sizes:
     """Return the sizes of a call."""
-    B = length.shape[0]
-    T = node.shape[1] if first is None else -(-node.shape[0] // max(B, 1))
-    return Sizes(B, T, node.shape[-1], edge.ndim > 2)
+    node, B = chain.node, chain.length.shape[0]
+    T = node.shape[1] if chain.first is None else -(-node.shape[0] // max(B, 1))
+    return Sizes(B, T, node.shape[-1], chain.edge.ndim > 2)
 
 
 def _few_and_long(s: Sizes) -> bool:
@@ -57,6 +59,11 @@ TABLE: list[tuple[str, frozenset[str], Callable[[Sizes], bool]]] = [
 ]
 
 
+SEGMENT_KERNELS = frozenset({"best", "log_partition", "loss", "marginals", "sample"})
+MOST_LABELS = 64
+MOST_PLACES = 128  # of one segment
+
+
 @cache
 def _function(module: str, name: str) -> Callable[..., Any]:
     function: Callable[..., Any] = getattr(import_module(module), name)
@@ -77,21 +84,35 @@ def _addressable(x: Any) -> Any:
     return x if reach < CELLS else x.contiguous()
 
 
-def run(name: str, node: Tensor, length: Tensor, first: Tensor | None, *rest: Any) -> Any:
-    """Answer an operator by the kernels for its sizes, on the device of `node`."""
-    rest = tuple(map(_addressable, rest))
-    sizes = sizes_of(node, length, first, rest[2])
+def _of_chains(name: str, chain: Chain) -> str:
+    """Return the module that answers an operator of chains."""
+    sizes = sizes_of(chain)
     if sizes.L**2 >= CELLS:
         raise ValueError(
             f"node has {sizes.L} labels: a table of their steps has {sizes.L**2} cells, and kernels of CUDA "
             f"devices address less than {CELLS}; take fewer labels, or the CPU"
         )
-    answer = _function("crfkit.torch.general", name)
-    for module, names, covers in TABLE:
-        if name in names and covers(sizes):
-            answer = _function(f"crfkit.torch.cuda.{module}", name)
-            break
-    if not node.is_cuda or node.device.index == torch.cuda.current_device():
-        return answer(node, length, first, *rest)
-    with torch.cuda.device(node.device):  # Triton launches on the current device
-        return answer(node, length, first, *rest)
+    fits = (f"cuda.{module}" for module, names, covers in TABLE if name in names and covers(sizes))
+    return next(fits, "general")
+
+
+def _of_segments(name: str, segments: Segments) -> str:
+    D, L = segments.duration.shape
+    return "cuda.segments" if name in SEGMENT_KERNELS and L <= MOST_LABELS and D <= MOST_PLACES else "general"
+
+
+def run(name: str, batch: Batch, *more: Any) -> Any:
+    """Answer an operator by the kernels for its sizes, on the device of the scores."""
+    more = tuple(map(_addressable, more))
+    if isinstance(batch, Segments):
+        batch = Segments(*(x.contiguous() if x is not None and x.ndim == 1 else x for x in batch))
+        module = _of_segments(name, batch)
+    else:
+        batch = Chain(*batch[:3], *map(_addressable, batch[3:]))
+        module = _of_chains(name, batch)
+    answer = _function(f"crfkit.torch.{module}", name)
+    device = batch.start.device
+    if not batch.start.is_cuda or device.index == torch.cuda.current_device():
+        return answer(batch, *more)
+    with torch.cuda.device(device):  # Triton launches on the current device
+        return answer(batch, *more)

@@ -9,6 +9,7 @@ import torch
 import triton
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.cuda.kernels import chunk_logs, chunk_sweep, chunks
 from crfkit.torch.cuda.launch import halves
 
@@ -30,13 +31,7 @@ def _warps(Lp: int) -> tuple[int, int, int]:
 
 
 def _run(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
+    chain: Chain,
     labels: Tensor | None,
     weight: Tensor | None,
     scale: float,
@@ -44,6 +39,7 @@ def _run(
     S: int | None = None,
 ) -> tuple[Tensor, ...]:
     """Return the total, values, gradients and flags of the losses, or of log Z without labels."""
+    node, length, first, index, start, edge, stop = chain
     B, L = length.shape[0], node.shape[-1]
     packed = first is not None
     T = -(-node.shape[0] // max(B, 1)) if packed else node.shape[1]
@@ -59,7 +55,7 @@ def _run(
     in_logs = node.new_empty(B, dtype=torch.uint8)
     total = node.new_empty((), dtype=torch.float64 if wide else torch.float32)
     half = node.dtype in (torch.float16, torch.bfloat16)
-    made = [node.new_empty(0)] * 4
+    made = chain.nothing()
     if grad:
         # gradients of two chains are added up: not in half precision
         by_node = torch.zeros_like(node, dtype=torch.float32 if half and labels is not None else node.dtype)
@@ -137,47 +133,18 @@ def _run(
     return (total, values, *made, in_logs)
 
 
-def log_partition(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-) -> tuple[Tensor, Tensor]:
+def log_partition(chain: Chain) -> tuple[Tensor, Tensor]:
     """Return log Z and flags."""
-    made = _run(node, length, first, index, start, edge, stop, None, None, 1.0, False)
+    made = _run(chain, None, None, 1.0, False)
     return made[1], made[-1]
 
 
-def marginals(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    weight: Tensor,
-) -> tuple[Tensor, ...]:
+def marginals(chain: Chain, weight: Tensor) -> tuple[Tensor, ...]:
     """Return gradients, log Z and flags."""
-    made = _run(node, length, first, index, start, edge, stop, None, weight, 1.0, True)
+    made = _run(chain, None, weight, 1.0, True)
     return (*made[2:6], made[1], made[6])
 
 
-def loss(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    labels: Tensor,
-    weight: Tensor | None,
-    scale: float,
-    grad: bool,
-) -> tuple[Tensor, ...]:
+def loss(chain: Chain, labels: Tensor, weight: Tensor | None, scale: float, grad: bool) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
-    return _run(node, length, first, index, start, edge, stop, labels, weight, scale, grad)
+    return _run(chain, labels, weight, scale, grad)

@@ -6,6 +6,7 @@ import torch
 import triton
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.cuda.kernels.curvature import products
 
 __all__ = ["hvp"]
@@ -18,21 +19,10 @@ def _strides(node: Tensor, edge: Tensor) -> tuple[int, ...]:
     return (*of_node, *shared, *edge.stride())
 
 
-def hvp(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    weight: Tensor,
-    along_node: Tensor,
-    along_start: Tensor,
-    along_edge: Tensor,
-    along_stop: Tensor,
-) -> tuple[Tensor, ...]:
+def hvp(chain: Chain, weight: Tensor, *along: Tensor) -> tuple[Tensor, ...]:
     """Return the Hessian products, <marginals, direction> and log Z."""
+    node, length, first, index, start, edge, stop = chain
+    along_node, along_start, along_edge, along_stop = along
     B, L, packed = length.shape[0], node.shape[-1], first is not None
     T = 0 if packed else node.shape[1]
     width = max(triton.next_power_of_2(L), 4)

@@ -9,16 +9,14 @@ chain of order k, and so are its derivatives, any number of times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
 from crfkit.torch import ops
+from crfkit.torch.batches import Chain
 from crfkit.torch.derivatives import LogPartition
 
-__all__ = ["MOST", "States", "best", "kbest", "log_partition", "loss", "sample", "states", "states_of"]
+__all__ = ["MOST", "best", "kbest", "log_partition", "loss", "sample", "states", "states_of"]
 
 MOST = 2048  # states: their table has the square of that
 
@@ -32,15 +30,6 @@ def states(L: int, order: int) -> int:
     90
     """
     return sum(L**h for h in range(1, order + 1))
-
-
-class States(NamedTuple):
-    """The scores of a chain of order 1 over histories."""
-
-    node: Tensor  # [..., S]
-    start: Tensor  # [S]
-    edge: Tensor  # [S, S]
-    stop: Tensor  # [S]
 
 
 def _by_history(scores: Tensor, order: int) -> Tensor:
@@ -63,8 +52,9 @@ def _steps(L: int, order: int, device: torch.device) -> Tensor:
     return torch.cat(places)
 
 
-def states_of(node: Tensor, start: Tensor, edges: Sequence[Tensor], stop: Tensor) -> States:
-    """Return the chain of order 1 that has the sums of a chain of order ``len(edges)``; differentiable."""
+def states_of(chain: Chain) -> Chain:
+    """Return the chain of order 1 that has the sums of a chain of higher order; differentiable."""
+    node, start, edges, stop = chain.node, chain.start, chain.edge, chain.stop
     L, order = node.shape[-1], len(edges)
     S = states(L, order)
     total, tables = edges[0], [edges[0].flatten()]
@@ -75,40 +65,24 @@ def states_of(node: Tensor, start: Tensor, edges: Sequence[Tensor], stop: Tensor
     nothing = values.new_full((S * S,), -torch.inf)
     edge = nothing.scatter(0, _steps(L, order, node.device), values).view(S, S)
     first = torch.cat([start, start.new_full((S - L,), -torch.inf)])
-    return States(_by_history(node, order), first, edge, _by_history(stop, order))
+    return chain._replace(
+        node=_by_history(node, order), start=first, edge=edge, stop=_by_history(stop, order)
+    )
 
 
-def log_partition(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edges: Sequence[Tensor],
-    stop: Tensor,
-) -> Tensor:
+def log_partition(chain: Chain) -> Tensor:
     """Return log Z [B] in float64."""
-    x, s, e, p = states_of(node, start, edges, stop)
-    value: Tensor = LogPartition.apply(x, length, first, index, s, e, p)
+    value: Tensor = LogPartition.apply("chain", *states_of(chain))
     return value
 
 
-def loss(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edges: Sequence[Tensor],
-    stop: Tensor,
-    labels: Tensor,
-) -> Tensor:
+def loss(chain: Chain, labels: Tensor) -> Tensor:
     """Return losses [B] in float64; negative labels are unknown and summed over."""
-    x, s, e, p = states_of(node, start, edges, stop)
-    last = torch.arange(x.shape[-1], device=node.device) % node.shape[-1]
+    made = states_of(chain)
+    last = torch.arange(made.node.shape[-1], device=labels.device) % chain.node.shape[-1]
     other = (last != labels[..., None]) & (labels >= 0)[..., None]
-    free = LogPartition.apply(x, length, first, index, s, e, p)
-    gold = LogPartition.apply(x.masked_fill(other, -torch.inf), length, first, index, s, e, p)
+    agreeing = made._replace(node=made.node.masked_fill(other, -torch.inf))
+    free, gold = LogPartition.apply("chain", *made), LogPartition.apply("chain", *agreeing)
     apart = torch.where(gold == -torch.inf, torch.inf, free - gold)
     return torch.where(free.isnan(), free, apart)
 
@@ -117,48 +91,18 @@ def _labels(numbers: Tensor, L: int) -> Tensor:
     return torch.where(numbers < 0, -1, numbers % L)
 
 
-def best(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edges: Sequence[Tensor],
-    stop: Tensor,
-) -> tuple[Tensor, Tensor]:
+def best(chain: Chain) -> tuple[Tensor, Tensor]:
     """Return the best labels at the rows of `node`, and scores [B]."""
-    x, s, e, p = states_of(node, start, edges, stop)
-    numbers, score = ops.best(x, length, first, index, s, e, p)
-    return _labels(numbers, node.shape[-1]), score
+    numbers, score = ops.chain.best(*states_of(chain))
+    return _labels(numbers, chain.node.shape[-1]), score
 
 
-def kbest(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edges: Sequence[Tensor],
-    stop: Tensor,
-    k: int,
-) -> tuple[Tensor, Tensor]:
+def kbest(chain: Chain, k: int) -> tuple[Tensor, Tensor]:
     """Return the k best labelings, [B, k, T] or packed [k, P], and scores [B, k]."""
-    x, s, e, p = states_of(node, start, edges, stop)
-    numbers, score = ops.kbest(x, length, first, index, s, e, p, k)
-    return _labels(numbers, node.shape[-1]), score
+    numbers, score = ops.chain.kbest(*states_of(chain), k)
+    return _labels(numbers, chain.node.shape[-1]), score
 
 
-def sample(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edges: Sequence[Tensor],
-    stop: Tensor,
-    n: int,
-    seed: Tensor,
-) -> Tensor:
+def sample(chain: Chain, n: int, seed: Tensor) -> Tensor:
     """Return n draws, [B, n, T] or packed [n, P]."""
-    x, s, e, p = states_of(node, start, edges, stop)
-    return _labels(ops.sample(x, length, first, index, s, e, p, n, seed), node.shape[-1])
+    return _labels(ops.chain.sample(*states_of(chain), n, seed), chain.node.shape[-1])

@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.cuda.kernels import draws, forward, viterbi, viterbi_chunks, viterbi_steps
 from crfkit.torch.cuda.launch import launch
 
@@ -59,16 +60,9 @@ def _chunks(B: int, T: int, L: int) -> int:
     return min(isqrt(3 * T // 2), 512) if T >= 1024 and B * L <= 1200 and L <= 64 else 1
 
 
-def best(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-) -> tuple[Tensor, Tensor]:
+def best(chain: Chain) -> tuple[Tensor, Tensor]:
     """Return the best labels at the rows of `node`, -1 where there are none; and scores [B]."""
+    node, length, first, index, _, edge, _ = chain
     B, L = length.shape[0], node.shape[-1]
     if first is None:  # kernels write every row
         labels = node.new_empty(node.shape[:-1], dtype=torch.int64)
@@ -78,20 +72,20 @@ def best(
         return labels, node.new_empty(0, dtype=torch.float64)
     if edge.stride(-1) != 1:
         edge = edge.contiguous()
-    args = (node, length, first, index, start, edge, stop)
+        chain = chain._replace(edge=edge)
     sizes = _strides(node, first, index, edge)
     C = _compute(node, edge)
     if L > REGISTERS or (L > 64 and (edge.ndim > 2 or C is torch.float64)):
         if L > ALONE and first is None and edge.ndim == 2:
-            return labels, _stepped(args, labels, sizes)
-        return labels, _streamed(args, labels, sizes)
+            return labels, _stepped(chain, labels, sizes)
+        return labels, _streamed(chain, labels, sizes)
     chunks = _chunks(B, sizes[-2] if first is None else sizes[-2] // B, L)
     if chunks > 1:
-        return labels, _chunked(args, labels, sizes, chunks)
+        return labels, _chunked(chain, labels, sizes, chunks)
     constants, kept, warps = _registers(L, C, edge.ndim > 2)
     score = node.new_empty(B, dtype=torch.float64)
     back = node.new_empty(labels.numel() * constants[0], dtype=kept)
-    launch(viterbi.whole, B, (*args, labels, score, back, *sizes), constants, warps)
+    launch(viterbi.whole, B, (*chain, labels, score, back, *sizes), constants, warps)
     return labels, score
 
 
@@ -108,9 +102,9 @@ def _registers(L: int, C: torch.dtype, by_position: bool) -> tuple[tuple[Any, ..
     return (Lp, 4, _kind(C), by_position, 2 if rows else 1), C if rows else torch.uint8, warps
 
 
-def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chunks: int) -> Tensor:
+def _chunked(chain: Chain, labels: Tensor, sizes: tuple[int, ...], chunks: int) -> Tensor:
     """Write the best labels by chunks; return scores."""
-    node, length, first, index, _, edge, _ = args
+    node, length, first, index, _, edge, _ = chain
     B, L, C = length.shape[0], sizes[-1], _compute(node, edge)
     Lp = _padded(L)
     back = labels.new_empty(labels.numel() * Lp, dtype=torch.uint8)
@@ -124,16 +118,16 @@ def _chunked(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...], chun
     rows = (node, length, first, index, edge, made, taken, *sizes)
     alone = 1 if C is torch.float32 and edge.ndim == 2 else warps  # one warp holds the table, keeping nothing
     launch(viterbi_chunks.operators, B * chunks * L, rows, constants, alone)
-    ends = (*args, labels, back, made, taken, maps, last, *sizes)
+    ends = (*chain, labels, back, made, taken, maps, last, *sizes)
     launch(viterbi_chunks.borders, B * chunks, ends, constants, warps)
-    whole = (*args, labels, back, maps, last, parts, *sizes)
+    whole = (*chain, labels, back, maps, last, parts, *sizes)
     launch(viterbi_chunks.finish, B * chunks, whole, (Lp, triton.next_power_of_2(chunks)), warps)
     return parts.sum(1)
 
 
-def _streamed(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def _streamed(chain: Chain, labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Write the best labels with a table that is read at every step; return scores."""
-    node, length, edge = args[0], args[1], args[5]
+    node, length, edge = chain.node, chain.length, chain.edge
     C, B, L = _compute(node, edge), length.shape[0], sizes[-1]
     score = labels.new_empty(B, dtype=torch.float64)
     alpha = labels.new_empty(labels.numel() * L, dtype=C)
@@ -142,13 +136,13 @@ def _streamed(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> 
     held = 3 * BJ // 4 if L <= 256 and edge.ndim == 2 and C is torch.float32 else 0
     BI = 8 if held else min(Lp, 64 if C is torch.float32 else 32)
     constants = (Lp, BI, BJ, 4, _kind(C), edge.ndim > 2, held)
-    launch(forward.best, B, (*args, labels, score, alpha, *sizes), constants, max(1, BJ // 32))
+    launch(forward.best, B, (*chain, labels, score, alpha, *sizes), constants, max(1, BJ // 32))
     return score
 
 
-def _stepped(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def _stepped(chain: Chain, labels: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Write the best labels of padded sequences by a launch for each step; return scores."""
-    node, length, _, index, start, edge, _ = args
+    node, length, _, index, start, edge, _ = chain
     B, T, L, C = length.shape[0], sizes[-2], sizes[-1], _compute(node, edge)
     score = labels.new_empty(B, dtype=torch.float64)
     alpha = labels.new_empty(labels.numel() * L, dtype=C)
@@ -158,22 +152,13 @@ def _stepped(args: tuple[Any, ...], labels: Tensor, sizes: tuple[int, ...]) -> T
         rows = (node, length, index, start, edge, alpha, *sizes[:3], sizes[5], T, L, t, B)
         launch(viterbi_steps.step, blocks, rows, (G, BI, BJ, _kind(C), t == 0), 8)
     constants = (_padded(L), _kind(C))
-    launch(viterbi_steps.found, B, (*args, labels, score, alpha, *sizes), constants, 8)
+    launch(viterbi_steps.found, B, (*chain, labels, score, alpha, *sizes), constants, 8)
     return score
 
 
-def sample(
-    node: Tensor,
-    length: Tensor,
-    first: Tensor | None,
-    index: Tensor | None,
-    start: Tensor,
-    edge: Tensor,
-    stop: Tensor,
-    n: int,
-    seed: Tensor,
-) -> Tensor:
+def sample(chain: Chain, n: int, seed: Tensor) -> Tensor:
     """Return n independent draws at the rows of `node`, [B, n, T] or packed [n, P]; -1 as `best` does."""
+    node, length, first, index, start, edge, stop = chain
     B, L = length.shape[0], node.shape[-1]
     if first is None:
         labels = node.new_empty((B, n, node.shape[1]), dtype=torch.int64)

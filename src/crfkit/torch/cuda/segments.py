@@ -13,8 +13,9 @@ import torch
 import triton
 from torch import Tensor
 
-from crfkit.torch.cuda.kernels import segment_best, segment_credits, segment_sample, segments
-from crfkit.torch.segment_reference import rows_like, total_dtype
+from crfkit.torch.batches import Segments
+from crfkit.torch.cuda.kernels import segment_best, segment_credits, segment_sample
+from crfkit.torch.cuda.kernels import segments as sweeps
 
 __all__ = ["best", "log_partition", "loss", "marginals", "sample"]
 
@@ -37,26 +38,21 @@ class Swept(NamedTuple):
 class Batch:
     """Segments as the kernels take them."""
 
-    def __init__(
-        self,
-        node: Tensor | None,
-        segment: Tensor | None,
-        length: Tensor,
-        first: Tensor | None,
-        index: Tensor | None,
-        start: Tensor,
-        edge: Tensor,
-        stop: Tensor,
-        duration: Tensor,
-    ) -> None:
-        self.node, self.segment, self.length, self.first, self.index = node, segment, length, first, index
-        self.start, self.edge, self.stop, self.duration = (
-            x.contiguous() for x in (start, edge, stop, duration)
+    def __init__(self, given: Segments) -> None:
+        self.given = given
+        self.node, self.segment, self.length, self.first, self.index = given[:5]
+        self.start, self.edge, self.stop, self.duration = (x.contiguous() for x in given[5:])
+        node, segment, length, index, duration = (
+            self.node,
+            self.segment,
+            self.length,
+            self.index,
+            self.duration,
         )
-        like = rows_like(node, segment)
-        self.like, self.packed = like, first is not None
+        like, self.packed = given.like, self.first is not None
+        self.like = like
         self.B, (self.D, self.L) = length.shape[0], duration.shape
-        self.leading = like.shape[: 1 if self.packed else 2]
+        self.leading = given.leading
         self.P = self.leading.numel()
         self.T = 0 if self.packed else like.shape[1]
         self.chunks = max(-(-self.T // _CHUNK), 1)
@@ -132,7 +128,7 @@ class Batch:
         cuts = self.length if begins is None else begins.contiguous().view(torch.uint8)
         sizes = (self.T, P, self.D, L)
         if B:
-            segments.weigh[(self.programs,)](
+            sweeps.weigh[(self.programs,)](
                 *self._strides(self.node, 2), self.length, *self.index_of, gold, cuts,
                 0 if self.packed else self.T, made.weight, tops, made.known, made.wall,
                 B, self.T, P, L, self.chunks, B.bit_length(),
@@ -142,10 +138,10 @@ class Batch:
             tables = (self.start, self.edge, self.stop)
             rows = (made.known, made.wall, made.rows, made.weight, made.power)
             flags = self.flags | {"SEGMENT": self.segment is not None, "Lp": self.Lp, "Dp": self.Dp}
-            segments.swept[(B, 2, passes)](
+            sweeps.swept[(B, 2, passes)](
                 *where, *tables, self.factors, *rows, most, *sizes, **flags, num_warps=self.warps
             )
-            segments.settle[(B, passes)](
+            sweeps.settle[(B, passes)](
                 *where, *tables, self.duration, *rows, crest, most, tops, made.logz, made.tops, made.in_logs,
                 *sizes, **flags, BLOCK=256, num_warps=self.warps,
             )  # fmt: skip
@@ -174,8 +170,8 @@ class Batch:
                 )  # fmt: skip
         total = ends.sum(0)
         made_by = (node, segment, total[0], edges.sum(0), total[1], durations.sum(0))
-        like = (self.node, self.segment, self.start, self.edge, self.stop, self.duration)
-        return tuple(x if y is None else x.to(y.dtype) for x, y in zip(made_by, like, strict=True))
+        pairs = zip(made_by, self.given.scores, strict=True)
+        return tuple(x if y is None else x.to(y.dtype) for x, y in pairs)
 
     def _zeros(self, x: Tensor | None) -> Tensor:
         """Return a gradient to be filled; that of half precision in float32."""
@@ -184,41 +180,41 @@ class Batch:
         return x.new_zeros(x.shape, dtype=torch.promote_types(x.dtype, torch.float32))
 
 
-def log_partition(*args: Any) -> tuple[Tensor, Tensor]:
+def log_partition(segments: Segments) -> tuple[Tensor, Tensor]:
     """Return log Z and flags."""
-    made = Batch(*args).swept()
+    made = Batch(segments).swept()
     return made.logz[:, 0] + made.tops, made.in_logs[:, 0].to(torch.uint8)
 
 
-def marginals(*args: Any) -> tuple[Tensor, ...]:
+def marginals(segments: Segments, weight: Tensor) -> tuple[Tensor, ...]:
     """Return gradients, log Z and flags."""
-    *scores, weight = args
-    batch = Batch(*scores)
+    batch = Batch(segments)
     made = batch.swept()
     logz = made.logz[:, 0] + made.tops
     factor = torch.where(logz.isfinite(), weight.double(), 0.0)
     return (*batch.gradient(made, factor, gold=False), logz, made.in_logs[:, 0].to(torch.uint8))
 
 
-def loss(*args: Any) -> tuple[Tensor, ...]:
+def loss(
+    segments: Segments, labels: Tensor, begins: Tensor, weight: Tensor | None, scale: float, grad: bool
+) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
-    *scores, labels, begins, weight, scale, grad = args
-    batch = Batch(*scores)
+    batch = Batch(segments)
     made = batch.swept(labels, begins)
     free, gold = made.logz.unbind(1)
     each = torch.where((gold == -torch.inf) & ~free.isnan(), torch.inf, free - gold)
     each = torch.where(made.tops.isfinite(), each, torch.nan)
     factor = torch.full_like(each, scale) if weight is None else weight.double() * scale
-    total = (each * factor).sum().to(total_dtype(scores[0], scores[1], scores[6]))
-    gradient = tuple(scores[5].new_empty(0) for _ in range(6))
+    total = (each * factor).sum().to(segments.total_dtype)
+    gradient = tuple(segments.nothing())
     if grad:
         gradient = batch.gradient(made, torch.where(each.isfinite(), factor, 0.0), gold=True)
     return (total, each, *gradient, made.in_logs[:, 0].to(torch.uint8))
 
 
-def best(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+def best(segments: Segments) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, begins and scores."""
-    batch = Batch(*args)
+    batch = Batch(segments)
     new = batch.start.new_empty
     spans, sources = (new((batch.P, batch.L), dtype=torch.uint8) for _ in range(2))
     labels = batch.start.new_full(batch.leading, -1, dtype=torch.int64)
@@ -232,10 +228,9 @@ def best(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
     return labels, begins.bool(), score
 
 
-def sample(*args: Any) -> tuple[Tensor, Tensor]:
+def sample(segments: Segments, n: int, seed: Tensor) -> tuple[Tensor, Tensor]:
     """Return labels and begins of n draws; they depend on the seed, the sequence and its number."""
-    *scores, n, seed = args
-    batch = Batch(*scores)
+    batch = Batch(segments)
     made = batch.swept()
     shape = [*batch.leading]
     shape.insert(0 if batch.packed else 1, n)

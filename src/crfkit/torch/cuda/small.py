@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.cuda.kernels import compact, logs, small
 from crfkit.torch.cuda.launch import halves, launch
 
@@ -23,11 +24,9 @@ def _tiles(L: int, wide: bool) -> tuple[tuple[int, int, int, int, int], int]:
     return (P, Q, padded // P, padded // Q, 1024 // padded), warps
 
 
-def _where(
-    node: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor, stop: Tensor,
-    length: Tensor, labels: Tensor | None,
-) -> tuple[Any, ...]:  # fmt: skip
+def _where(chain: Chain, labels: Tensor | None) -> tuple[Any, ...]:
     """Return the arguments of a kernel that say where scores, places and labels lie."""
+    node, length, first, index, start, edge, stop = chain
     packed = first is not None
     node_b, node_t = (0, node.stride(0)) if packed else node.stride()[:2]
     labels_b = labels_t = 0
@@ -40,10 +39,10 @@ def _where(
 
 
 def _gradients(
-    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
-    stop: Tensor, labels: Tensor | None, weight: Tensor | None, scale: float,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    chain: Chain, labels: Tensor | None, weight: Tensor | None, scale: float
+) -> tuple[Tensor, ...]:
     """Return gradients, the weighted sum of values, values and flags."""
+    node, length, first, index, start, edge, stop = chain
     L, B = node.shape[-1], length.shape[0]
     T = 0 if first is not None else node.shape[1]
     wide = torch.float64 in (node.dtype, edge.dtype)
@@ -58,7 +57,7 @@ def _gradients(
     in_logs = node.new_empty(B, dtype=torch.uint8)
     if B:
         args = (
-            *_where(node, first, index, start, edge, stop, length, labels),
+            *_where(chain, labels),
             weight, *halves(scale), T, L, rows, room, partial, value, in_logs,
             None if direct else dnode,
         )  # fmt: skip
@@ -74,18 +73,16 @@ def _gradients(
     return dnode, dstart, dedge, dstop, total, value, in_logs
 
 
-def _values(
-    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
-    stop: Tensor, labels: Tensor | None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def _values(chain: Chain, labels: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return log Z or losses, and flags."""
+    node, length, first = chain[:3]
     L, B = node.shape[-1], length.shape[0]
     T = 0 if first is not None else node.shape[1]
     rows = node.new_empty(node.numel(), dtype=torch.float64)
     value = node.new_empty(B, dtype=torch.float64)
     in_logs = node.new_empty(B, dtype=torch.uint8)
     if B:
-        where = _where(node, first, index, start, edge, stop, length, labels)
+        where = _where(chain, labels)
         tiles, warps = _tiles(L, True)
         launch(small.values, B, (*where, T, L, rows, value, in_logs), tiles, warps)
         rest = (None, 1.0, 0.0, T, L, None, None, None, value, in_logs, None)
@@ -93,35 +90,22 @@ def _values(
     return value, in_logs
 
 
-def log_partition(
-    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
-    stop: Tensor,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def log_partition(chain: Chain) -> tuple[Tensor, Tensor]:
     """Return log Z and flags."""
-    return _values(node, length, first, index, start, edge, stop, None)
+    return _values(chain, None)
 
 
-def marginals(
-    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
-    stop: Tensor, weight: Tensor,
-) -> tuple[Tensor, ...]:  # fmt: skip
+def marginals(chain: Chain, weight: Tensor) -> tuple[Tensor, ...]:
     """Return gradients, log Z and flags."""
-    made = _gradients(node, length, first, index, start, edge, stop, None, weight, 1.0)
+    made = _gradients(chain, None, weight, 1.0)
     return (*made[:4], *made[5:])
 
 
-def loss(
-    node: Tensor, length: Tensor, first: Tensor | None, index: Tensor | None, start: Tensor, edge: Tensor,
-    stop: Tensor, labels: Tensor, weight: Tensor | None, scale: float, grad: bool,
-) -> tuple[Tensor, ...]:  # fmt: skip
+def loss(chain: Chain, labels: Tensor, weight: Tensor | None, scale: float, grad: bool) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
     if grad:
-        *made, total, value, in_logs = _gradients(
-            node, length, first, index, start, edge, stop, labels, weight, scale
-        )
+        *made, total, value, in_logs = _gradients(chain, labels, weight, scale)
         return (total, value, *made, in_logs)
-    value, in_logs = _values(node, length, first, index, start, edge, stop, labels)
+    value, in_logs = _values(chain, labels)
     each = value if weight is None else value * weight
-    wide = torch.float64 in (node.dtype, edge.dtype)
-    total = (each.sum() * scale).to(torch.float64 if wide else torch.float32)
-    return (total, value, *(node.new_empty(0) for _ in range(4)), in_logs)
+    return ((each.sum() * scale).to(chain.total_dtype), value, *chain.nothing(), in_logs)

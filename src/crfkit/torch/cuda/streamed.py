@@ -9,12 +9,12 @@ Memory beside the gradients: two rows of float64 a place and pass, tables, [L, L
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import triton.language as tl
 from torch import Tensor
 
+from crfkit.torch.batches import Chain
 from crfkit.torch.cuda.kernels import close, credits, held, prologue, streamed
 
 __all__ = ["Sums", "log_partition", "loss", "marginals", "over", "power_above", "stream", "sweep"]
@@ -43,7 +43,7 @@ class Sums:
 
     def __init__(
         self,
-        chain: tuple[Any, ...],
+        chain: Chain,
         labels: Tensor | None,
         weight: Tensor | None,
         grad: bool,
@@ -161,39 +161,45 @@ def sweep(sums: Sums) -> None:
         hold(sums)
 
 
-def log_partition(*chain: Any, sweep: Callable[[Sums], None] = sweep) -> tuple[Tensor, Tensor]:
+def _none(chain: Chain) -> Tensor:
+    return torch.zeros(0, dtype=torch.float64, device=chain.length.device)
+
+
+def log_partition(chain: Chain, sweep: Callable[[Sums], None] = sweep) -> tuple[Tensor, Tensor]:
     """Return log Z and flags."""
-    if not chain[1].shape[0]:
-        none = torch.zeros(0, dtype=torch.float64, device=chain[1].device)
-        return none, none.to(torch.uint8)
+    if not chain.length.shape[0]:
+        return _none(chain), _none(chain).to(torch.uint8)
     sums = Sums(chain, None, None, False, sweep)
     return sums.value[0], sums.in_logs[0]
 
 
-def marginals(*args: Any, sweep: Callable[[Sums], None] = sweep) -> tuple[Tensor, ...]:
+def marginals(chain: Chain, weight: Tensor, sweep: Callable[[Sums], None] = sweep) -> tuple[Tensor, ...]:
     """Return gradients of sum_b weight[b] log Z[b], log Z and flags."""
-    chain, weight = args[:7], args[7]
-    node, length, _, _, start, edge, stop = chain
-    if not length.shape[0]:
-        none = torch.zeros(0, dtype=torch.float64, device=length.device)
-        return (*(torch.zeros_like(x) for x in (node, start, edge, stop)), none, none.to(torch.uint8))
+    if not chain.length.shape[0]:
+        none = _none(chain)
+        return (*map(torch.zeros_like, chain.scores), none, none.to(torch.uint8))
     sums = Sums(chain, None, weight.double().contiguous(), True, sweep)
-    return (*sums.gradients(start, stop), sums.value[0], sums.in_logs[0])
+    return (*sums.gradients(chain.start, chain.stop), sums.value[0], sums.in_logs[0])
 
 
-def loss(*args: Any, sweep: Callable[[Sums], None] = sweep) -> tuple[Tensor, ...]:
+def loss(
+    chain: Chain,
+    labels: Tensor,
+    weight: Tensor | None,
+    scale: float,
+    grad: bool,
+    sweep: Callable[[Sums], None] = sweep,
+) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
-    chain, (labels, weight, scale, grad) = args[:7], args[7:]
-    node, length, _, _, start, edge, stop = chain
-    total_dtype = torch.float64 if torch.float64 in (node.dtype, edge.dtype) else torch.float32
+    length = chain.length
     if not length.shape[0]:
-        empty = [torch.zeros_like(x) if grad else x.new_empty(0) for x in (node, start, edge, stop)]
-        none = torch.zeros(0, dtype=torch.float64, device=length.device)
-        return (none.sum().to(total_dtype), none, *empty, none.to(torch.uint8))
+        none = _none(chain)
+        empty = map(torch.zeros_like, chain.scores) if grad else chain.nothing()
+        return (none.sum().to(chain.total_dtype), none, *empty, none.to(torch.uint8))
     if weight is None:
         weights = torch.full(length.shape, scale, dtype=torch.float64, device=length.device)
     else:
         weights = weight.double() * scale
     sums = Sums(chain, labels, weights.contiguous(), grad, sweep)
-    made = sums.gradients(start, stop) if grad else tuple(node.new_empty(0) for _ in range(4))
-    return ((sums.losses * weights).sum().to(total_dtype), sums.losses, *made, sums.in_logs[0])
+    made = sums.gradients(chain.start, chain.stop) if grad else chain.nothing()
+    return ((sums.losses * weights).sum().to(chain.total_dtype), sums.losses, *made, sums.in_logs[0])
