@@ -29,7 +29,7 @@ SAN := build/sanitize
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build test test-torch test-oldest lock demo lint style types spell format stubs bench wheel sanitize sanitized harden clean distclean
+.PHONY: help build test test-slow test-torch test-oldest lock demo lint style types spell format stubs bench wheel sanitize sanitized harden clean distclean
 
 help: ## print this list
 	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
@@ -111,9 +111,13 @@ build: $(VENV)/.built ## compile, and install crfkit into the virtual environmen
 
 # ---- checks ------------------------------------------------------------------------------------
 
-test: lint $(VENV)/.built ## lint, types and the whole test suite (PYTEST_ARGS="-k sweep" narrows it)
+test: lint $(VENV)/.built ## lint, types and the test suite but for slow tests (PYTEST_ARGS="-k sweep" narrows it)
 	@echo "==> pytest, $(JOBS) processes"
-	@$(PY) -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	@$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.built ## what takes long: growth of costs, damaged states, short memory, faults, kills
+	@echo "==> pytest, slow tests, $(JOBS) processes"
+	@$(PY) -m pytest -n $(JOBS) --dist worksteal -m slow tests $(PYTEST_ARGS)
 
 # An environment of its own, because torch is large: it sees all of $(VENV) and adds torch and its peers.
 $(VENV_TORCH)/.deps: $(VENV)/.deps pyproject.toml

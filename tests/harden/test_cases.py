@@ -12,7 +12,7 @@ from tests.harden.case import Case, SkippedError, chance
 from tests.harden.cases import CASES
 from tests.harden.child import attempt
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")]
 ROOT = Path(__file__).parents[2]
 SHORT = [case for case in CASES if case.short]
 

@@ -12,7 +12,7 @@ from tests.harden.case import FailureError, Outcome
 from tests.harden.faults import Pipes
 from tests.harden.processes import Ended, ended, start
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.harden.kills import killed_saving, killed_training, prepare
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGKILL of POSIX")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="SIGKILL of POSIX")]
 
 
 def test_killed_training_and_saving(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from tests.harden.fields import Damages
 from tests.harden.models import KINDS, Bytes, Fields, judged, opened
 from tests.harden.seeds import SEEDS, seed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_sound_models_answer(name: str) -> None:

@@ -7,6 +7,8 @@ import pytest
 from tests.harden.case import Outcome, chance
 from tests.harden.readers import READERS, All
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_texts_are_read_or_refused(name: str) -> None:

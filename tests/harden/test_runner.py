@@ -15,7 +15,7 @@ from tests.harden.cases import CASES as REAL
 from tests.harden.child import SANITIZED
 from tests.harden.runner import Tally, harden, replay, table
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")]
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,8 @@ from tests.cases.cycles import loss_of as graph_loss
 from tests.cases.damaged_runs import MISSING, damaged, damages, places
 from tests.cases.matrix import loss_of
 
+pytestmark = pytest.mark.slow
+
 SOURCE = "run/checkpoint.safetensors"
 MARGIN = (
     "subgradient",

@@ -8,7 +8,10 @@ from tests.cases.growing_inputs import growth_cases
 from tests.cases.growth import GrowthCase, check_growth
 
 #: What is read may be one long sequence, which is warned of elsewhere.
-pytestmark = pytest.mark.filterwarnings("ignore:.* is one sequence of:crfkit.errors.DataWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.* is one sequence of:crfkit.errors.DataWarning"),
+]
 
 CASES = growth_cases()
 

@@ -20,7 +20,10 @@ from tests.cases import short_memory
 from tests.cases.large_calls import make_calls
 from tests.cases.short_memory import LIMITS, bad_outcomes, memory_sweep
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's"),
+]
 
 FEW = LIMITS[2::5]  # `make harden` takes all
 
