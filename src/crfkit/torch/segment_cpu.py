@@ -24,7 +24,7 @@ from crfkit.structures.semimarkov_gold import add_segment_counts
 from crfkit.structures.semimarkov_potentials import SemiMarkovPotentials, coverage, sums_over_segments
 from crfkit.torch.batches import Segments
 from crfkit.torch.cpu import check_count, checked_weight
-from crfkit.torch.curvature import sound
+from crfkit.torch.reference import sound
 from crfkit.torch.rows import in_chain, positions
 from crfkit.torch.tensors import FLOATS, check_tensor
 
