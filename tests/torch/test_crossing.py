@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+import crfkit.torch
 from crfkit import _native
 from crfkit.native import kernels
 from tests.cases.torch.chains import Chains, random_chains
@@ -102,3 +104,9 @@ def test_changes_of_lengths_after_the_check_change_nothing() -> None:
     chains.length.fill_(1000)
     _native.sum_tensors(kernels, held, scale=1.0, threads=1, **made)
     assert torch.equal(made["value"], expected)
+
+
+def test_addresses_are_taken_for_launches_alone() -> None:
+    root = Path(crfkit.torch.__file__).parent
+    found = [str(p.relative_to(root)) for p in root.rglob("*.py") if "data_ptr" in p.read_text()]
+    assert found == [str(Path("cuda", "launch.py"))]

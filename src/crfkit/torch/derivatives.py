@@ -3,8 +3,8 @@
 `LogPartition` -> `Marginals` -> `product`, each the gradient of the one before; `Loss` makes its value and
 its gradient in one call and only scales the latter when asked for it. `Entropy` and `Divergence` are
 functions of their own whose first derivative is the Hessian product, so that they compile. All can be
-differentiated any number of times, from the third derivatives of log Z on by the reference
-(`crfkit.torch.curvature`); but the loss of segments has one derivative.
+differentiated any number of times, from the third derivatives of log Z on by the reference;
+but the loss of segments has one derivative.
 
 Functions take the name of a structure ("chain", "order", "segment"), what is theirs, and the flat fields of a
 batch (`crfkit.torch.structures`).
@@ -13,14 +13,14 @@ batch (`crfkit.torch.structures`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from crfkit.torch import curvature
+from crfkit.torch import reference
+from crfkit.torch.autograd import leaves_of
 from crfkit.torch.gold import clamped, weighted
 from crfkit.torch.inputs import visible, widened
 from crfkit.torch.structures import STRUCTURES, Fields, Grads
@@ -28,29 +28,50 @@ from crfkit.torch.structures import STRUCTURES, Fields, Grads
 __all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals", "difference"]
 
 
-def _split(args: Fields) -> tuple[Tensor, Fields, Fields]:
-    """Return weights, fields and a direction: as many as there are scores, 3 less than fields."""
-    weight, *rest = args
-    size = (len(rest) + 3) // 2
-    return weight, rest[:size], rest[size:]
+def _halves(args: Fields) -> tuple[Fields, Fields]:
+    """Return fields, and as many scores behind them: three less."""
+    size = (len(args) + 3) // 2
+    return args[:size], args[size:]
 
 
-def _by_operator(structure: str, *args: Any) -> tuple[Tensor, ...]:
-    weight, fields, along = _split(args)
-    return STRUCTURES[structure].ask("hvp", fields, weight, *along)
-
-
-def _by_reference(structure: str, *args: Any) -> tuple[Tensor, ...]:
+def _by_reference(structure: str, weight: Tensor, *args: Any) -> tuple[Tensor, ...]:
     form = STRUCTURES[structure]
-    weight, fields, along = _split(args)
+    fields, along = _halves(args)
     with torch.no_grad():
         bad = form.ask("log_partition", fields)[0].isnan()
-    return curvature.sound(bad, form.batch(fields), weight, along, create_graph=True)
+    return reference.sound(bad, form.batch(fields), weight, along, create_graph=True)
 
 
-_PRODUCTS = {
-    name: curvature.Products(partial(_by_operator, name), partial(_by_reference, name)) for name in STRUCTURES
-}
+class _Product(Function):
+    """A Hessian product that can be differentiated.
+
+    The operators end with second derivatives. Those of a product, third derivatives of log Z, are rare: they
+    are made by autograd of the same product in plain torch, and so are all further ones.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, structure: str, weight: Tensor, *args: Any) -> tuple[Tensor, ...]:
+        fields, along = _halves(args)
+        ctx.structure = structure
+        ctx.save_for_backward(weight, *args)
+        ctx.set_materialize_grads(False)
+        return STRUCTURES[structure].ask("hvp", fields, weight, *along)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Grads:
+        again, wanted = torch.is_grad_enabled(), ctx.needs_input_grad[1:]
+        with torch.enable_grad():
+            args = leaves_of(ctx.saved_tensors, again, wanted)
+            made = _by_reference(ctx.structure, *args)
+            asked = [(x, g) for x, g in zip(made, grads, strict=True) if g is not None and x.requires_grad]
+            inputs = [x for x, needed in zip(args, wanted, strict=True) if needed]
+            if not asked:
+                return (None,) * (len(args) + 1)
+            outputs, directions = zip(*asked, strict=True)
+            found = iter(
+                torch.autograd.grad(outputs, inputs, directions, create_graph=again, allow_unused=True)
+            )
+        return (None, *(next(found) if needed else None for needed in wanted))
 
 
 def product(structure: str, weight: Tensor, fields: Fields, along: Iterable[Any]) -> tuple[Tensor, ...]:
@@ -59,7 +80,7 @@ def product(structure: str, weight: Tensor, fields: Fields, along: Iterable[Any]
     In a graph only while one is made, so that compiled graphs hold the operator.
     """
     if torch.is_grad_enabled():
-        made: tuple[Tensor, ...] = curvature.Curvature.apply(_PRODUCTS[structure], weight, *fields, *along)
+        made: tuple[Tensor, ...] = _Product.apply(structure, weight, *fields, *along)
         return made
     return STRUCTURES[structure].ask("hvp", fields, weight, *along)
 
@@ -237,8 +258,7 @@ class Divergence(Function):
     def forward(ctx: Any, structure: str, *args: Any) -> Tensor:
         """Take the fields of the chains p, then the scores of the chains q."""
         form = STRUCTURES[structure]
-        size = (len(args) + 3) // 2
-        fields, others = args[:size], args[size:]
+        fields, others = _halves(args)
         scores = form.scores(fields)
         ones = torch.ones_like(form.length(fields), dtype=torch.float64)
         *_, dot, logz = form.ask("hvp", fields, ones, *map(difference, scores, others))
@@ -259,8 +279,7 @@ class Divergence(Function):
         """Return the Hessian of p times the difference; by q, the difference of marginals."""
         form = STRUCTURES[ctx.structure]
         *args, value = ctx.saved_tensors
-        size = (len(args) + 3) // 2
-        fields, others = args[:size], args[size:]
+        fields, others = _halves(args)
         grad = torch.where(value.isfinite(), grad, 0.0)
         *of_p, _, _ = product(ctx.structure, grad, fields, map(difference, form.scores(fields), others))
         mine = _marginals(ctx.structure, grad, fields)

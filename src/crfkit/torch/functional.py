@@ -128,7 +128,9 @@ def chain_loss(
         if gold is not None:
             raise ValueError("labels are given beside distributions: give one of them")
         check_shares(sets, rows)
-    return chains.loss((gold, sets), weight, reduction, check, sets is None and not chains.higher)
+    # On CUDA devices sums of higher orders are made of other operators.
+    fused = sets is None and (not chains.higher or rows.node.device.type == "cpu")
+    return chains.loss((gold, sets), weight, reduction, check, fused)
 
 
 def chain_log_prob(

@@ -26,7 +26,19 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from crfkit.torch.batches import Edges
 from crfkit.torch.rows import in_chain, kept, traced
 
-__all__ = ["Edges", "Lengths", "Rows", "Sequences", "check_labels", "sequences", "tables", "widened"]
+__all__ = [
+    "Edges",
+    "Lengths",
+    "Rows",
+    "Scores",
+    "SegmentScores",
+    "Sequences",
+    "check_labels",
+    "check_scores",
+    "sequences",
+    "tables",
+    "widened",
+]
 
 Lengths: TypeAlias = "Tensor | Sequence[int]"
 Rows: TypeAlias = "Tensor | PackedSequence"  # padded, packed, nested
@@ -298,13 +310,14 @@ def _vector(x: Tensor | None, name: str, found: Sequences) -> Tensor:
     if x is None:
         wide = found.node.dtype == torch.float64
         return found.node.new_zeros(L, dtype=torch.float64 if wide else torch.float32)
-    _check_scores(x, name, found)
+    check_scores(x, name, found)
     if not has_shape(x, (L,)):
         raise ValueError(f"{name} has shape {_shape(x)}, expected ({L},): node has {L} labels")
     return widened(x)
 
 
-def _check_scores(x: Any, name: str, found: Sequences) -> None:
+def check_scores(x: Any, name: str, found: Sequences) -> None:
+    """Raise unless something is a tensor of a floating type on the device of `node`."""
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} is {type(x).__name__}, expected a tensor")
     if x.dtype not in _SCORES:
@@ -325,7 +338,7 @@ def tables(
     first, last = _vector(start, "start", found), _vector(stop, "stop", found)
     if isinstance(edge, list | tuple) and not isinstance(edge, PackedSequence):
         for h, table in enumerate(edge):
-            _check_scores(table, f"edge[{h}]", found)
+            check_scores(table, f"edge[{h}]", found)
             if not has_shape(table, (L,) * (h + 2)):
                 raise ValueError(f"edge[{h}] has shape {_shape(table)}, expected {(L,) * (h + 2)}")
         if not edge:
@@ -333,7 +346,7 @@ def tables(
         return first, widened(edge[0]) if len(edge) == 1 else [widened(table) for table in edge], last
     if isinstance(edge, PackedSequence) or _is_jagged(edge):
         edge = found.like_node(edge, "edge", (L, L))
-    _check_scores(edge, "edge", found)
+    check_scores(edge, "edge", found)
     table = cast(Tensor, edge)
     if has_shape(table, (L, L)):
         return first, widened(table), last

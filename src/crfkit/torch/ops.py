@@ -59,7 +59,6 @@ from torch import Tensor
 from crfkit.torch import cpu, reference, segment_cpu
 from crfkit.torch.batches import Batch, Chain, Segments
 from crfkit.torch.cuda import run
-from crfkit.torch.curvature import sound
 from crfkit.torch.registry import register
 
 __all__ = ["Operators", "chain", "elsewhere", "order", "segment"]
@@ -184,7 +183,7 @@ def _order_hvp(batch: Chain, weight: Tensor, along: Sequence[Tensor]) -> tuple[T
     """By the reference; a sequence with NaN or +inf among its scores has no part in the products."""
     on_cpu = batch.node.device.type == "cpu"
     logz = cpu.log_partition(batch)[0] if on_cpu else elsewhere(batch).log_partition(batch)
-    return sound(logz.isnan(), batch, weight, along)
+    return reference.sound(logz.isnan(), batch, weight, along)
 
 
 def _listed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -73,7 +73,7 @@ class _Expected(Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(*args)
-        size = (len(args) + 3) // 2
+        size = (len(args) + 3) // 2  # of fields; a direction has three less
         ones = torch.ones_like(args[1], dtype=torch.float64)
         *_, dot, logz = STRUCTURES["order"].ask("hvp", args[:size], ones, *args[size:])
         return dot, logz

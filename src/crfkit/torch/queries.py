@@ -72,7 +72,7 @@ class Queries:
         scale = 1.0 if graph else 1.0 / max(divisor, 1)
         learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
         if fused and reduction != "none" and not learned:
-            total, each = derivatives.Loss.apply(self.structure, *gold, factor, scale, *self.batch)
+            total, each = derivatives.Loss.apply(self.structure, *gold, factor, scale, *flat(self.batch))
         else:
             each = self.losses(*gold)
             if factor is not None:

@@ -10,16 +10,28 @@ Sums are those of Sutton & McCallum (2006) eq. 1.29, 1.34 and 1.35, with -inf fo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from crfkit.torch import segment_reference
-from crfkit.torch.autograd import gradient, leaves_of, logsumexp, with_graphs
+from crfkit.torch.autograd import gradient, leaves_of, logsumexp, numbers, with_graphs
 from crfkit.torch.batches import Batch, Chain, Segments
 from crfkit.torch.rows import padded_rows, scattered
 
-__all__ = ["best", "drawing", "first_best", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
+__all__ = [
+    "best",
+    "drawing",
+    "first_best",
+    "hvp",
+    "kbest",
+    "log_partition",
+    "loss",
+    "marginals",
+    "sample",
+    "sound",
+]
 
 
 class Steps:
@@ -106,6 +118,16 @@ def hvp(
         *made, dot = gradient(batch, along, leaves, create_graph)
         made = [x if of is None else x.to(of.dtype) for x, of in zip(made, batch.scores, strict=True)]
     return (*made, dot, logz if create_graph else logz.detach())
+
+
+def sound(bad: Tensor, batch: Batch, weight: Tensor, along: Any, **how: Any) -> tuple[Tensor, ...]:
+    """Return what `hvp` does; sequences that are `bad` (NaN or +inf among their scores) have no part in it.
+
+    Their <marginals, direction> and log Z are NaN, without a gradient.
+    """
+    weight = torch.where(bad, 0.0, weight)
+    *made, dot, logz = hvp(numbers(batch), weight, *numbers(along), **how)
+    return (*made, torch.where(bad, torch.nan, dot), torch.where(bad, torch.nan, logz))
 
 
 def loss(batch: Batch, labels: Tensor, *begins: Tensor) -> Tensor:

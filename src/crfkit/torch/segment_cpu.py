@@ -24,7 +24,7 @@ from crfkit.structures.segments.potentials import SemiMarkovPotentials, coverage
 from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.torch.batches import Segments
 from crfkit.torch.cpu import check_count, checked_weight
-from crfkit.torch.curvature import sound
+from crfkit.torch.reference import sound
 from crfkit.torch.rows import in_chain, positions
 from crfkit.torch.tensors import FLOATS, check_tensor
 

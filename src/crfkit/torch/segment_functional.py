@@ -30,7 +30,7 @@ from crfkit.checks import check_choice, check_number
 from crfkit.torch import derivatives, ops
 from crfkit.torch.batches import Segments
 from crfkit.torch.gold import known_labels
-from crfkit.torch.inputs import Rows, Scores, SegmentScores, sequences, tables, widened
+from crfkit.torch.inputs import Rows, Scores, SegmentScores, check_scores, sequences, tables, widened
 from crfkit.torch.queries import REMEDY, Queries, Reduction
 from crfkit.torch.segment_results import Segmentations
 
@@ -47,8 +47,6 @@ __all__ = [
     "segment_marginals",
     "segment_sample",
 ]
-
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 class _Segments(Queries):
@@ -81,7 +79,7 @@ class _Segments(Queries):
         if not isinstance(table, Tensor) or table.ndim != 2:
             raise ValueError(f"edge has more than two axes or tables, expected shape ({L}, {L})")
         if length is not None:
-            self._check(length, "length")
+            check_scores(length, "length", rows)
             if length.ndim != 2 or length.shape[0] == 0 or length.shape[1] != L:
                 raise ValueError(f"length has shape {tuple(length.shape)}, expected (D, {L})")
             duration = widened(length)
@@ -91,16 +89,9 @@ class _Segments(Queries):
             raise ValueError("length is omitted: it says how long segments may be, shape (D, L)")
         whole = None if segment is None else rows.like_node(segment, "segment", tuple(duration.shape))
         if whole is not None:
-            self._check(whole, "segment")
+            check_scores(whole, "segment", rows)
         own = None if node is None else rows.node
         self.batch = Segments(own, whole, rows.length, rows.first, rows.kept, start, table, stop, duration)
-
-    def _check(self, x: Any, name: str) -> None:
-        if not isinstance(x, Tensor):
-            raise ValueError(f"{name} is {type(x).__name__}, expected a tensor")
-        if x.dtype not in _FLOATS:
-            raise ValueError(f"{name} has type {x.dtype}, expected float16, bfloat16, float32 or float64")
-        self.rows.check_device(x, name)
 
     def _forbidden(self, b: int, gold: tuple[Any, Any]) -> str:
         D = self.batch.duration.shape[0]

@@ -27,8 +27,9 @@ REGISTERS, POINTERS = 128, 32
 ALONE = 256  # labels up to which one program follows a sequence, if they are not packed
 
 
-def _strides(node: Tensor, first: Tensor | None, index: Tensor | None, edge: Tensor) -> tuple[int, ...]:
+def _strides(chain: Chain) -> tuple[int, ...]:
     """Return what addresses rows and steps: strides, shift, T and L, in the order of the kernels."""
+    node, _, first, index, _, edge, _ = chain
     if first is None:
         T = node.shape[1]
         rows = (node.stride(0), node.stride(1), 0 if index is None else index.stride(0))
@@ -62,7 +63,7 @@ def _chunks(B: int, T: int, L: int) -> int:
 
 def best(chain: Chain) -> tuple[Tensor, Tensor]:
     """Return the best labels at the rows of `node`, -1 where there are none; and scores [B]."""
-    node, length, first, index, _, edge, _ = chain
+    node, length, first, _, _, edge, _ = chain
     B, L = length.shape[0], node.shape[-1]
     if first is None:  # kernels write every row
         labels = node.new_empty(node.shape[:-1], dtype=torch.int64)
@@ -73,7 +74,7 @@ def best(chain: Chain) -> tuple[Tensor, Tensor]:
     if edge.stride(-1) != 1:
         edge = edge.contiguous()
         chain = chain._replace(edge=edge)
-    sizes = _strides(node, first, index, edge)
+    sizes = _strides(chain)
     C = _compute(node, edge)
     if L > REGISTERS or (L > 64 and (edge.ndim > 2 or C is torch.float64)):
         if L > ALONE and first is None and edge.ndim == 2:
@@ -168,7 +169,8 @@ def sample(chain: Chain, n: int, seed: Tensor) -> Tensor:
         return labels
     if edge.stride(-1) != 1:
         edge = edge.contiguous()
-    sizes = _strides(node, first, index, edge)
+        chain = chain._replace(edge=edge)
+    sizes = _strides(chain)
     alpha = node.new_empty(node.shape[:-1].numel() * L, dtype=torch.float64)
     allowed = node.new_empty(B, dtype=torch.int32)
     Lp = _padded(L)
