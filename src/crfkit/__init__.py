@@ -9,7 +9,7 @@ estimators    `ChainCRF`, `SemiCRF`, `GraphCRF`; `MEMM`, `HMM`, `BoostedCRF`; wi
 training      `train`, `forecast`; `Chain`, `SemiMarkov`, `Graph`, `Features`, `Likelihood`, `Stop`
 models        `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET)
 sub-packages  `data`, `features`, `structures`, `graphs`, `constraints`, `inference`, `objectives`,
-              `optimize`, `training`, `models`, `metrics`, `compat`, `errors`, `torch`
+              `optimize`, `training`, `models`, `metrics`, `tags`, `compat`, `errors`, `torch`
 ============  =========================================================================================
 """
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         objectives,
         optimize,
         structures,
+        tags,
         training,
     )
     from crfkit._native import __version__
@@ -91,6 +92,7 @@ __all__ = [
     "objectives",
     "optimize",
     "structures",
+    "tags",
     "train",
     "training",
 ]

@@ -180,7 +180,7 @@ def test_other_objectives_teach_segments_too() -> None:
         ({}, None, ValueError, "y is missing: SemiCRF requires y"),
         ({"structure": Chain()}, [[(0, 1, "CITY")]], TypeError, r"as in SemiCRF\(structure=SemiMarkov"),
         ({"outside": "none"}, [[(0, 1, "CITY")]], ValueError, 'outside is .none., expected "unit" or "long"'),
-        ({"scheme": "BIX"}, [["B-CITY"] * 5], ValueError, "scheme is 'BIX', expected .BIO."),
+        ({"scheme": "BIX"}, [["B-CITY"] * 5], ValueError, "scheme 'BIX' is not known, expected one of BIO"),
         (
             {"structure": SemiMarkov(["O", "CITY"], max_length=2)},
             [[(0, 1, "TOWN")]],

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from crfkit.data.segmentation import follow_scheme
 from crfkit.errors import DataWarning
 from crfkit.metrics.rule import check_known, metric_for
 from crfkit.structures.constraints import Scheme
+from crfkit.tags.detection import follow_scheme
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import MEMM, Chain, ChainCRF, Features, HiddenChainCRF, SemiCRF, inference, metrics
+from crfkit import MEMM, Chain, ChainCRF, Features, HiddenChainCRF, SemiCRF, inference, tags
 from crfkit.structures.constraints import Scheme, SegmentLength
 
 WORDS = "a b c d"
@@ -58,7 +58,7 @@ def runs(labels: list[str]) -> list[tuple[int, int, str]]:
 
 
 def bio(labels: list[str]) -> list[tuple[int, int, str]]:
-    return metrics.segments([y.replace("-", "O").replace("_", "-") for y in labels])
+    return tags.spans([y.replace("-", "O").replace("_", "-") for y in labels])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -72,7 +72,7 @@ def test_it_is_the_mass_of_the_labelings_that_have_the_segment(name: str) -> Non
     labels = model.structure.labels  # of the chain, which an encoding spells otherwise than answers
     names = labels if model.states is None else [model.answers[g] for g in model.states.group]
     potentials = model.potentials(model.batch_of(sequences))
-    read = runs if y is PLAIN else bio if y is SPELLED else metrics.segments
+    read = runs if y is PLAIN else bio if y is SPELLED else tags.spans
     for n, (x, several) in enumerate(zip(sequences, found, strict=True)):
         one = potentials.sequence(n)
         mass = dict.fromkeys([s[:3] for s in several], 0.0)

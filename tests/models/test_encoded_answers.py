@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from crfkit import Chain, ChainCRF, load
-from crfkit.metrics import segments
 from crfkit.models import Tagger
 from crfkit.models.encoding import ENCODINGS, Recoding
 from crfkit.models.tags import Spelling
 from crfkit.structures.constraints import Scheme, SegmentLength
 from crfkit.structures.gold import Path
+from crfkit.tags import spans as segments
 from tests.cases.cli import run
 
-SCHEMES = ["BIO", "IOB1", "BIOES", "BILOU"]
+SCHEMES = ["BIO", "IOB1", "BIOES", "BILOU", "IOE2", "IOE1"]
 RANDOM = np.random.default_rng(3)
 SPANS: list[tuple[list[str | None], list[int]]] = [
     (["a", "a", "a", None], [1, 1, 0, 1]),

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crfkit import ChainCRF, load
-from crfkit.data.segmentation import tagged
 from crfkit.features import ItemExtractor
-from crfkit.metrics import segments
 from crfkit.models.encoding import ENCODINGS, Recoding, encoded
 from crfkit.structures.gold import Path
+from crfkit.tags import spans as segments
+from crfkit.tags import to_tags
 from tests.cases.cli import run, written
 
 X = [["in", "New", "York", "City", "now"], ["Paris", "is", "old"], ["to", "Rome", "Paris"]] * 4
@@ -61,7 +61,7 @@ def test_nothing_is_lost_on_the_way_there_and_back(
     for kind, length in found:
         spans += [(T, T + length, kind)] if kind else []
         T += length
-    tags = [tag or "O" for tag in tagged(spans, T)]
+    tags = [tag or "O" for tag in to_tags(spans, T)]
     data = ItemExtractor()([[["x"]] * T, [["x"]]], [tags, ["B-A"]])
     made = encoded(data, encoding)
     names, label = made.labels.strings(), made.batch.label

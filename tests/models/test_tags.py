@@ -11,12 +11,12 @@ import pytest
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
-from crfkit.data.segmentation import segments_of, tagged
 from crfkit.features import ItemExtractor
 from crfkit.models.tags import Spelling, as_segments, scheme_of, segmented
 from crfkit.structures.gold import Path
+from crfkit.tags.segments import segments_of, to_tags
 
-SCHEMES = ["BIO", "IOB1", "BIOES", "BILOU", "BMES", "BCEU"]
+SCHEMES = ["BIO", "IOB1", "IOE2", "IOE1", "BIOES", "BILOU", "BMES", "BCEU"]
 LETTERS = {"BIO": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"}
 
 
@@ -39,8 +39,12 @@ def spelled(segments: list[tuple[int, int, str]], T: int, scheme: str) -> list[s
     """Spell segments one by one, after the definitions of the schemes."""
     tags = ["O"] * T
     before = (-1, -1, "")
-    for a, b, label in segments:
-        if scheme == "IOB1":
+    for n, (a, b, label) in enumerate(segments):
+        if scheme.startswith("IOE"):
+            touches = segments[n + 1 : n + 2] and segments[n + 1][::2] == (b, label)
+            last = "E" if scheme == "IOE2" or touches else "I"
+            tags[a:b] = [f"I-{label}"] * (b - a - 1) + [f"{last}-{label}"]
+        elif scheme == "IOB1":
             first = "B" if before[1:] == (a, label) else "I"
             tags[a:b] = [f"{first}-{label}"] + [f"I-{label}"] * (b - a - 1)
         else:
@@ -122,4 +126,4 @@ def test_what_is_not_known_stays_open(y: Any, label: list[int], begin: list[bool
 )
 def test_wrong_segments_are_named(segments: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
-        tagged(segments, 4)
+        to_tags(segments, 4)

@@ -175,7 +175,7 @@ def test_resolve_checks_its_arguments() -> None:
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
-        (lambda: Scheme("BOI"), ValueError, "'BOI' is not known, expected one of BIO, IOB2, IOB1"),
+        (lambda: Scheme("BOI"), ValueError, "'BOI' is not known, expected one of BIO, IOB1, IOE2"),
         (
             lambda: Forbid(),
             TypeError,

@@ -23,6 +23,7 @@ LEVELS = {
     "errors": -2,
     "_safe": -1,
     "checks": 0,
+    "tags": 0,
     "data": 1,
     "structures": 2,
     "features": 2,

@@ -16,8 +16,9 @@ from crfkit.cli.reads import LabeledReading, Reading, with_reading
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
-    from crfkit.metrics import LabelScheme, Metric
+    from crfkit.metrics import Metric
     from crfkit.models.graph_model import GraphModel
+    from crfkit.tags.reading import LabelScheme
 
 Labels = list[list[str]]
 
@@ -126,11 +127,11 @@ def evaluate(
 
 
 def _scheme(given: str) -> str:
-    from crfkit.metrics import SCHEMES
+    from crfkit.tags.reading import READINGS
 
-    known = {name.lower(): name for name in SCHEMES}
+    known = {name.lower(): name for name in READINGS}
     if given.lower() not in known:
-        raise ValueError(f"--scheme is {given!r}, expected one of {', '.join(SCHEMES)}")
+        raise ValueError(f"--scheme is {given!r}, expected one of {', '.join(READINGS)}")
     return known[given.lower()]
 
 

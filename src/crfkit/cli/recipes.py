@@ -179,8 +179,8 @@ def with_internal(recipe: Recipe, columns: Columns, gold: Dataset, *, segments: 
 
     import numpy as np
 
-    from crfkit.data.segmentation import segments_of
     from crfkit.features import InternalDictionary, Recipe
+    from crfkit.tags.segments import segments_of
 
     if recipe.dialect != "crfkit":
         raise ValueError(

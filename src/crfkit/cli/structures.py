@@ -120,12 +120,12 @@ def structure_of(
     """
     from crfkit.cli.options import check_choice
     from crfkit.structures import Chain, LocalChain, SemiMarkov
-    from crfkit.structures.constraints import SCHEMES as NAMES
     from crfkit.structures.constraints import Scheme as Rule
+    from crfkit.tags import SCHEMES as NAMES
 
     kinds = {kind.kind: kind for kind in (Chain, LocalChain)}
     if name in ("semi", SemiMarkov.kind):
-        from crfkit.models.tags import spelling_of
+        from crfkit.tags.schemes import canonical
 
         if encoding is not None:
             raise ValueError("--train-scheme is for chains; semi has labels of segments: leave it out")
@@ -134,7 +134,7 @@ def structure_of(
         if outside not in (None, "unit", "long"):
             raise ValueError(f"--outside is {outside!r}, expected unit or long")
         lengths = None if max_length is None else lengths_of(max_length)
-        read = None if scheme is None else spelling_of(scheme)
+        read = None if scheme is None else canonical(scheme)
         return Asked(SemiMarkov(max_length=lengths), read, "long" if outside == "long" else "unit")
     if name not in kinds:
         raise ValueError(

@@ -13,7 +13,6 @@ from crfkit import inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import Segments
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics.encoding import encode
 from crfkit.models.alternatives import kbest_of
@@ -21,6 +20,7 @@ from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.model import Metric, Model
 from crfkit.models.uncertainty import Uncertainty
 from crfkit.structures.gold import Path
+from crfkit.tags.segments import Segments
 
 __all__ = ["ChainQueries", "PerSequence", "judged", "weights_of"]
 

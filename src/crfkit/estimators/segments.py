@@ -14,7 +14,6 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.data.segmentation import Segments, segments_of
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import ChainQueries, PerSequence
 from crfkit.features import Recipe
@@ -29,6 +28,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
+from crfkit.tags.segments import Segments, segments_of
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_unknown
@@ -75,7 +75,7 @@ class SemiCRF(ChainQueries, Fitting):
         one segment. Training and prediction take time in proportion to the longest segment, so "long" costs
         as much as the longest stretch.
     scheme : str, optional
-        Of the tags in y: "BIO", "IOB1", "BIOES", "BILOU", "BMES" or "BCEU"; default: told from the tags.
+        Of the tags in y, one of `crfkit.tags.SCHEMES`; default: told from the tags.
     metric : str or function
         Of the dev set and of `score`; "auto": the F1 of segments with their label and both ends.
     seed : int

@@ -7,20 +7,16 @@ from crfkit.metrics.counts import Average, Score
 from crfkit.metrics.encoding import LabelSequences
 from crfkit.metrics.registry import METRICS, Metric, Scorer, named, scorer
 from crfkit.metrics.reliability import Calibration, calibration
-from crfkit.metrics.schemes import SCHEMES, LabelScheme
 from crfkit.metrics.segmentwise import SegmentScores, segment_scores
 from crfkit.metrics.significance import Bootstrap, McNemar, mcnemar, paired_bootstrap
-from crfkit.metrics.spans import segments
 from crfkit.metrics.tokenwise import Confusion, TokenScores, confusion, sequence_accuracy, token_scores
 
 __all__ = [
     "METRICS",
-    "SCHEMES",
     "Average",
     "Bootstrap",
     "Calibration",
     "Confusion",
-    "LabelScheme",
     "LabelSequences",
     "McNemar",
     "Metric",
@@ -35,7 +31,6 @@ __all__ = [
     "paired_bootstrap",
     "scorer",
     "segment_scores",
-    "segments",
     "sequence_accuracy",
     "token_scores",
 ]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from crfkit.metrics.counts import Floats, averages, precision_recall_f1, ratio
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
-from crfkit.metrics.schemes import LabelScheme
 from crfkit.metrics.segmentwise import segment_counts
 from crfkit.metrics.tokenwise import token_counts, whole_sequences
+from crfkit.tags.reading import LabelScheme
 
 __all__ = ["METRICS", "Metric", "Scorer", "named", "scorer"]
 

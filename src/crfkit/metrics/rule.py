@@ -1,7 +1,7 @@
 """The one rule for which metric judges labels, and what becomes of gold labels that a model does not have.
 
 ``metric="auto"`` is the F1 of entities where labels are those of segments or follow a scheme
-(`crfkit.data.segmentation.follow_scheme`, or a constraint that says so), else the accuracy of tokens. The
+(`crfkit.tags.detection.follow_scheme`, or a constraint that says so), else the accuracy of tokens. The
 labels of the *model* decide, so that every test set is judged alike; without a model those of the gold do.
 """
 
@@ -13,10 +13,10 @@ from itertools import chain
 from typing import Any, Final
 
 from crfkit._safe.printable import shown
-from crfkit.data.segmentation import are_tags, follow_scheme
 from crfkit.errors import DataWarning, warn_about
 from crfkit.metrics.registry import Metric, named
 from crfkit.structures.constraints import Scheme
+from crfkit.tags.detection import are_tags, follow_scheme
 
 __all__ = ["AUTO", "check_known", "metric_for", "named_for", "some"]
 

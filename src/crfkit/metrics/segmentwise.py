@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from crfkit._safe.printable import shown
 from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
-from crfkit.metrics.schemes import LabelScheme, rules
-from crfkit.metrics.spans import find, same
+from crfkit.tags.reading import LabelScheme, Spans, find, rules
 
 __all__ = ["SegmentScores", "segment_counts", "segment_scores"]
 
@@ -92,7 +91,7 @@ def segment_scores(
     y_true, y_pred
         One list of labels for each sequence, or flat arrays of ids.
     scheme
-        How labels spell segments, as in `segments`.
+        How labels spell segments, as in `crfkit.tags.spans`.
     by
         The group of each sequence, such as its document or field: ``groups`` then has scores for each.
     labels, seq_ptr
@@ -141,8 +140,8 @@ def segment_counts(
     """
     reading = rules(scheme, encoded.names)
     K = len(reading.kinds)
-    gold, found = (find(encoded, column, reading) for column in (0, 1))
-    hit = same(gold, found, len(encoded.columns[0]))
+    gold, found = (find(column, encoded.seq_ptr, reading) for column in encoded.columns[:2])
+    hit = _same(gold, found, len(encoded.columns[0]))
 
     def count(kind: Ints, sequence: Ints) -> Ints:
         return np.bincount(groups[sequence] * K + kind, minlength=G * K).reshape(G, K)
@@ -153,6 +152,17 @@ def segment_counts(
         count(gold.kind, gold.sequence),
     )
     return reading.kinds, np.stack(three, 1)
+
+
+def _same(gold: Spans, found: Spans, P: int) -> Ints:
+    """Return which gold segments were found, with their type and both ends: places in ``gold``."""
+    at = np.full(P, -1)  # [P] the found segment that starts there
+    at[found.start] = np.arange(len(found.start))
+    twin = at[gold.start]
+    hit = np.flatnonzero(twin >= 0)
+    twin = twin[hit]
+    right: Ints = hit[(found.end[twin] == gold.end[hit]) & (found.kind[twin] == gold.kind[hit])]
+    return right
 
 
 def _scores(

@@ -21,10 +21,10 @@ from crfkit.arrays import Bools, Floats, Ids, checked_later
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import segments_of
 from crfkit.models.encoding import Recoding
 from crfkit.models.isotonic import Isotonic
 from crfkit.structures.gold import Path
+from crfkit.tags.segments import segments_of
 
 if TYPE_CHECKING:
     from crfkit.metrics import Calibration

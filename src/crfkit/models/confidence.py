@@ -14,6 +14,7 @@ from crfkit.models.encoding import Recoding
 from crfkit.models.scores import flat_path
 from crfkit.structures.chains.chain import Chain
 from crfkit.structures.gold import Path, Sets
+from crfkit.tags.reading import CUT, START, find, rules
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
@@ -67,16 +68,12 @@ def _of_tags(
     model: Model, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
 ) -> tuple[Found, Floats]:
     """Return the segments that tags [P] spell, and their probabilities."""
-    from crfkit.metrics.encoding import Encoded
-    from crfkit.metrics.schemes import CUT, START, rules
-    from crfkit.metrics.spans import find
-
     assert model.tags is not None
     learned = isinstance(model.spelling, Recoding)  # the labels of the chain are tags of another encoding
     names = model.structure.labels if learned else model.tags.values()
     tags = (*names, "O")  # the last: before the first position, and after the last
     reading = rules("lenient", tags)
-    spans = find(Encoded(tags, (label,), seq_ptr), 0, reading)
+    spans = find(label, seq_ptr, reading)
     part, kind = reading.part, reading.kind
     parts = int(np.sqrt(len(reading.table) // 2))
     same = kind[:, None] == kind  # [L + 1, L + 1]

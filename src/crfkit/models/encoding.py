@@ -3,7 +3,7 @@
 ``IO`` has one label for each type (CRF/1 of Sarawagi & Cohen (2004) section 3.1), ``BCEU`` has four: begin,
 continue, end, unique (CRF/4); ``BIO`` and ``BIOES`` are as elsewhere. Gold tags are read as segments and
 spelled anew before training. Whatever a model then answers is spelled as its training data were: that scheme
-is ``ExtractorSpec.scheme``. Labels of the chain are read leniently (`crfkit.metrics.schemes`), so a tag
+is ``ExtractorSpec.scheme``. Labels of the chain are read leniently (`crfkit.tags.reading`), so a tag
 depends on whether a label goes on from the one before, and that one after it from it; a tag has the sum of
 the probabilities of all label sequences of the chain that spell it there.
 """
@@ -22,8 +22,10 @@ from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
-from crfkit.models.tags import LETTERS, Spelling, as_segments, type_of
+from crfkit.models.tags import Spelling, as_segments
 from crfkit.structures.gold import Path
+from crfkit.tags.schemes import TABLE
+from crfkit.tags.segments import type_of
 
 if TYPE_CHECKING:
     from crfkit.arrays import Pointers
@@ -127,14 +129,14 @@ class Recoding(Spelling):
         begins, inside = (step & ~on).any(axis=0) | rules.start, (step & on).any(axis=0)
         ends, open_ = (step & ~on).any(axis=1) | rules.stop, (step & on).any(axis=1)
         doubtful = (begins & inside) | (ends & open_ if self._ends_count else np.zeros_like(ends))
-        if self.scheme == "IOB1" or doubtful.any():
+        if TABLE[self.scheme or "BIO"].touching or doubtful.any():
             return None
         return np.where(inside, np.where(open_, 1, 2), np.where(open_, 0, 3)).astype(np.int32)
 
     @property
     def _ends_count(self) -> bool:
         """Whether a tag depends on where segments end."""
-        letters = LETTERS[self.scheme or "BIO"]
+        letters = TABLE[self.scheme or "BIO"].letters
         return letters[0] != letters[3] or letters[1] != letters[2]
 
     def shares(self, node: Floats, edge: Floats, seq_ptr: Pointers) -> Floats:
@@ -155,14 +157,18 @@ class Recoding(Spelling):
         begins = np.einsum("pab,ab->pb", edge, (~on).astype(np.float64))
         again = np.einsum("pab,ab->pb", edge, (~on & same).astype(np.float64))  # after one of its type
         going[first], begins[first], again[first] = 0.0, node[first], 0.0
-        if self.scheme == "IOB1":
-            return self._added(again, node - again, *[np.zeros_like(node)] * 2)
+        touching, none = TABLE[self.scheme or "BIO"].touching, np.zeros_like(node)
+        if touching == "first":
+            return self._added(again, node - again, none, none)
         if not self._ends_count:
-            return self._added(begins, going, *[np.zeros_like(node)] * 2)
+            return self._added(begins, going, none, none)
         after = np.concatenate([edge[1:], np.zeros((1, *edge.shape[1:]))])[: len(edge)]  # [P, L, L]
         open_ = np.einsum("pbc,bc->pb", after, on.astype(np.float64))
         ends = np.einsum("pbc,bc->pb", after, (~on).astype(np.float64))
-        open_[last], ends[last] = 0.0, node[last]
+        before = np.einsum("pbc,bc->pb", after, (~on & same).astype(np.float64))  # before one of its type
+        open_[last], ends[last], before[last] = 0.0, node[last], 0.0
+        if touching == "last":
+            return self._added(none, node - before, before, none)
         # Given its label, what comes before a position and what comes after it are independent.
         scale = np.divide(1.0, node, out=np.zeros_like(node), where=node > 0.0)
         parts = (begins * open_, going * open_, going * ends, begins * ends)

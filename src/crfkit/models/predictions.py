@@ -11,7 +11,6 @@ import numpy as np
 from crfkit.arrays import Bools, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import OUTSIDE, Segments, follow_scheme, runs_of, segments_of
 from crfkit.inference.constrained.decoding import Answers, Rules, constrained_paths
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.resolve import rules_of
@@ -20,6 +19,9 @@ from crfkit.models.scoring import Metric, Scoring, asked
 from crfkit.models.tags import Spelling, as_segments
 from crfkit.structures.constraints import Scheme
 from crfkit.structures.gold import Path, Sets
+from crfkit.tags.detection import follow_scheme
+from crfkit.tags.schemes import OUTSIDE
+from crfkit.tags.segments import Segments, runs_of, segments_of, spans
 
 if TYPE_CHECKING:
     pass
@@ -200,9 +202,7 @@ class Predictions(Scoring):
         """Return the segments that labels of a chain spell, or their runs; see `segments`."""
         if self.tags is None:
             return runs_of(labels)
-        from crfkit import metrics
-
-        return metrics.segments([self.tags.get(label, label) for label in labels])
+        return spans([self.tags.get(label, label) for label in labels])
 
     @property
     def tags(self) -> dict[str, str] | None:

@@ -1,6 +1,6 @@
 """Tags that spell segments: gold tags to the segments of a data set, and segments to tags again.
 
-Labels of the form ``B-PER``, ``I-PER`` spell segments by a scheme (`crfkit.metrics.schemes`); a semi-Markov
+Labels of the form ``B-PER``, ``I-PER`` spell segments by a scheme (`crfkit.tags.schemes`); a semi-Markov
 model has labels of segments instead, ``PER``, and O outside of them. Tags are read leniently, as conlleval
 reads them. Any other labels are taken as they are: a segment is a stretch of one label.
 
@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crfkit._safe.cached import once
 from crfkit._safe.printable import counted
@@ -26,44 +25,22 @@ from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.labeling import labeled
-from crfkit.data.segmentation import OUTSIDE, are_segments, are_tags, tagged
 from crfkit.structures.gold import Path
+from crfkit.tags.detection import detect_ids, parsed
+from crfkit.tags.schemes import OUTSIDE, PART_OF, TABLE, canonical
+from crfkit.tags.segments import are_segments, parts, to_tags, type_of
 
 __all__ = [
-    "LETTERS",
     "Outside",
     "Spelling",
     "as_segments",
     "scheme_of",
     "segmented",
-    "spelling_of",
     "stretches_as_tags",
-    "type_of",
 ]
 
-Words = NDArray[np.str_]
 #: What is outside of segments: each position a segment of its own, or each stretch one segment.
 Outside = Literal["unit", "long"]
-
-#: The letters of each scheme for beginning, inside, end and single.
-LETTERS = {
-    **{"BIO": "BIIB", "IOB1": "BIIB", "BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"},
-    "IO": "IIII",  # adjacent segments of one label become one
-}
-_ALIASES = {"IOB2": "BIO", "IOBES": "BIOES"}
-
-
-def spelling_of(scheme: str) -> str:
-    """Return the name of a scheme that tags can be written in, checked.
-
-    Examples
-    --------
-    >>> spelling_of("iobes")
-    'BIOES'
-    """
-    name = _ALIASES.get(scheme.upper(), scheme.upper())
-    check_choice("scheme", name, tuple(LETTERS), "the scheme of the tags, or none to tell it from them")
-    return name
 
 
 def scheme_of(data: Dataset) -> str | None:
@@ -79,34 +56,14 @@ def scheme_of(data: Dataset) -> str | None:
     BIOES
     None
     """
-    names = tuple(data.labels.strings())
-    if not are_tags(names):
-        return None
-    letters = {name[0] for name in names if name != OUTSIDE}
-    if not letters <= set("BI"):
-        return next((name for name, known in LETTERS.items() if letters <= set(known)), "BIOES")
-    # In IOB1 the first tag of a segment is I, and B only where one of the same type ends just before.
-    part, kind, first = _parsed(data, names)
-    before = np.append("", kind[:-1])
-    before[data.batch.seq_ptr[:-1][np.diff(data.batch.seq_ptr) > 0]] = ""
-    if (first & (part == "I")).any() and not ((part == "B") & (before != kind)).any():
-        return "IOB1"
-    return "BIO"
+    return detect_ids(data.labels.strings(), _tags(data), data.batch.seq_ptr)
 
 
-def _parsed(data: Dataset, names: tuple[str, ...]) -> tuple[Words, Words, Bools]:
-    """Return the part and type of each tag [P], of unknown ones "O" and "", and where segments begin [P]."""
-    from crfkit.metrics.encoding import Encoded  # these take 20 ms to import, and most models need none
-    from crfkit.metrics.schemes import PARTS, rules
-    from crfkit.metrics.spans import find
-
-    batch = data.batch
-    tag = np.full(batch.positions, -1) if batch.label is None else batch.label
-    ids = np.where(tag < 0, len(names), tag).astype(np.int64)  # unknown: the O behind the names
-    reading = rules("lenient", (*names, OUTSIDE))
-    first = np.zeros(batch.positions, dtype=np.bool_)  # [P]
-    first[find(Encoded((*names, OUTSIDE), (ids,), batch.seq_ptr), 0, reading).start] = True
-    return np.array(PARTS)[reading.part][ids], np.array(reading.kinds)[reading.kind][ids], first
+def _tags(data: Dataset) -> Ids:
+    """Return the gold tag of each position, [P]; -1: unknown."""
+    if data.batch.label is not None:
+        return data.batch.label
+    return np.full(data.batch.positions, -1, np.int32)
 
 
 def as_segments(
@@ -145,11 +102,10 @@ def as_segments(
         raise ValueError("a semi-Markov chain takes labels or sets of labels, not soft labels")
     if batch.begin is not None or (batch.label is None and batch.allowed is None):
         return data  # they are segments already, or have no gold
-    found = scheme_of(data) if scheme is None else spelling_of(scheme)
+    found = scheme_of(data) if scheme is None else canonical(scheme)
     known = Alphabet(labels)
     typed = known.ids([name if found is None else type_of(name) for name in names])  # [tags]
-    tag = np.full(batch.positions, -1, np.int32) if batch.label is None else batch.label  # [P]
-    label = np.append(typed, np.int32(-1))[tag]  # [P]
+    label = np.append(typed, np.int32(-1))[_tags(data)]  # [P]
     unit = known.find(OUTSIDE) if outside == "unit" else -1
     begin = _begins(data, names, label, found, unit)
     if closed:
@@ -196,7 +152,7 @@ def segmented(
     data : Dataset
     y : list of lists
         For each sequence its tags, or labels whose stretches are segments (see `crfkit.data.labeling`), or
-        segments (start, end, label): see `crfkit.data.segmentation`.
+        segments (start, end, label): see `crfkit.tags.segments`.
 
     Examples
     --------
@@ -217,14 +173,11 @@ def segmented(
     lengths = np.diff(data.batch.seq_ptr).tolist()
     if len(y) != len(lengths):
         raise ValueError(f"X has {counted(len(lengths), 'sequence')}, y has {len(y)}")
-    spelled = [tagged(one, T, f"y: sequence {n}") for n, (one, T) in enumerate(zip(y, lengths, strict=True))]
+    spelled = [
+        to_tags(one, T, place=f"y: sequence {n}") for n, (one, T) in enumerate(zip(y, lengths, strict=True))
+    ]
     made = as_segments(labeled(bare, spelled, Alphabet()), "BIO", outside, labels=labels, closed=True)
     return replace(made, extractor=replace(made.extractor or ExtractorSpec(), scheme=None))
-
-
-def type_of(tag: str) -> str:
-    """Return the label of the segments that a tag belongs to."""
-    return OUTSIDE if tag == OUTSIDE else tag[2:]
 
 
 def _begins(data: Dataset, names: tuple[str, ...], label: Ids, scheme: str | None, unit: int) -> Bools:
@@ -235,23 +188,23 @@ def _begins(data: Dataset, names: tuple[str, ...], label: Ids, scheme: str | Non
         begin |= label == unit
     unknown = label < 0
     if scheme is not None:
-        part, _, first = _parsed(data, names)
+        part, _, first, _ = parsed(names, _tags(data), data.batch.seq_ptr)
         begin |= first
         after = np.append(False, unknown)[: len(label)]  # [P] the position before is not known
         begin &= ~(after & np.isin(part, ["I", "E"]))  # goes on from there
-    begin[unknown] = _surely(data, names) if scheme not in (None, "IOB1") else False
+    begin[unknown] = _surely(data, names, scheme) if scheme is not None else False
     begin[firsts] = True
     return begin
 
 
-def _surely(data: Dataset, names: tuple[str, ...]) -> Bools:
+def _surely(data: Dataset, names: tuple[str, ...], scheme: str) -> Bools:
     """Return where sets of tags say that a segment begins: of each position without a tag of its own."""
     batch = data.batch
     unknown = np.ones(batch.positions, dtype=np.bool_) if batch.label is None else batch.label < 0
-    if batch.allowed is None:
-        return np.zeros(int(unknown.sum()), dtype=np.bool_)
+    if batch.allowed is None or TABLE[scheme].letters[0] != "B" or TABLE[scheme].touching:
+        return np.zeros(int(unknown.sum()), dtype=np.bool_)  # I may begin a segment or go on with one
     sets = batch.allowed[unknown]  # [unknown, tags]
-    first, inner = (np.array([name[0] in letters for name in names]) for letters in ("BSU", "IMELC"))
+    first, inner = (np.array([PART_OF.get(name[0]) in [*part] for name in names]) for part in ("BS", "IE"))
     goes_on = np.flatnonzero(~sets[:, ~inner].any(axis=1) & ~sets.all(axis=1))
     if goes_on.size:
         p = int(np.flatnonzero(unknown)[goes_on[0]])
@@ -288,7 +241,7 @@ class Spelling:
     @once
     def _spelled(self) -> list[str]:
         """The tags of the four parts of each label, [4 L]."""
-        letters = LETTERS[self.scheme or "BIO"]
+        letters = TABLE[self.scheme or "BIO"].letters
         return [name if name == OUTSIDE else f"{part}-{name}" for name in self.labels for part in letters]
 
     @once
@@ -300,15 +253,9 @@ class Spelling:
         label, begin, seq_ptr = path.label, path.begin, path.seq_ptr
         if self.scheme is None or begin is None:
             return label
-        filled = np.diff(seq_ptr) > 0
-        last = np.append(begin[1:], True)  # [P] whether a segment ends here
-        last[seq_ptr[1:][filled] - 1] = True
-        part = np.where(begin, np.where(last, 3, 0), np.where(last, 2, 1))  # [P]
-        if self.scheme == "IOB1":
-            alone = np.append(True, label[1:] != label[:-1])[: len(label)]  # [P] another label before
-            alone[seq_ptr[:-1][filled]] = True
-            part = np.where(alone, 1, part)
-        return self._by_part[label.astype(np.int64) * 4 + part]
+        part = parts(label, begin, seq_ptr, self.scheme)
+        made: Ids = self._by_part[label.astype(np.int64) * 4 + part]
+        return made
 
     def tags(self, path: Path) -> list[list[str]]:
         """Return the tags of each sequence."""

@@ -21,7 +21,6 @@ from crfkit import data as corpora
 from crfkit import metrics
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.data.segmentation import Segments
 from crfkit.estimators import ChainCRF
 from crfkit.features import Extractor, Recipe
 from crfkit.inference.constrained.decoding import WAYS, Answers
@@ -35,6 +34,7 @@ from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Scheme
+from crfkit.tags.segments import Segments, spans
 
 __all__ = ["Constraints", "make", "mined"]
 
@@ -194,7 +194,7 @@ class Constraints:
         threads = self.given.threads
         model = ChainCRF(threads=threads).fit(train).model_
         local = replace(model, structure=Chain(model.structure.labels, constraints=[Scheme("BIO")]))
-        rules = mined([metrics.segments(tags) for tags in gold_labels(train)])
+        rules = mined([spans(tags) for tags in gold_labels(train)])
         gold = gold_labels(test)
         batches = {FREE: model.batch_of(test), LOCAL: local.batch_of(test)}
         found = {

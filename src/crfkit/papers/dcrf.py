@@ -20,12 +20,12 @@ from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF, FactorialCRF
 from crfkit.metrics.counts import ratio
 from crfkit.metrics.significance import bootstrap_counts
-from crfkit.metrics.spans import segments
 from crfkit.objectives import Likelihood
 from crfkit.papers.experiment import Given, Quantity, Reading
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
+from crfkit.tags import spans as segments
 
 __all__ = ["DynamicCRF", "make"]
 

@@ -26,9 +26,9 @@ from typing import TypeAlias
 
 from crfkit import data
 from crfkit.data.formats.columns import Columns
-from crfkit.data.segmentation import OUTSIDE, tagged
-from crfkit.metrics import segments
 from crfkit.papers.experiment import Given
+from crfkit.tags import spans, to_tags
+from crfkit.tags.schemes import OUTSIDE
 
 __all__ = ["TASKS", "Document", "Task", "generated"]
 
@@ -53,7 +53,7 @@ class Document:
 
     def tags(self) -> list[str]:
         """Return the segments as tags of BIO."""
-        return [tag or OUTSIDE for tag in tagged(self.spans, len(self.words))]
+        return [tag or OUTSIDE for tag in to_tags(self.spans, len(self.words))]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _lines(path: Path) -> list[list[str]]:
 
 def _document(words: Sequence[str], tags: Sequence[str], label: str) -> Document:
     """Return a document with the segments of one label, and no others."""
-    return Document(tuple(words), tuple(span for span in segments(tags, "lenient") if span[2] == label))
+    return Document(tuple(words), tuple(span for span in spans(tags) if span[2] == label))
 
 
 def _distinct(documents: Iterable[Document]) -> list[Document]:

@@ -3,38 +3,24 @@
 They are written without a label list and resolved against the labels of a structure; what they
 exclude scores -inf there, in training as in every query. A plain string is the exact name of a
 label (``"."`` and ``"("`` are labels in real corpora), a compiled pattern matches whole labels.
-
-=============  ===================================================  =========  ========
-scheme         rule                                                 not first  not last
-=============  ===================================================  =========  ========
-BIO, IOB2      I-X only after B-X or I-X                            I
-IOB1           B-X only after B-X or I-X: I begins a segment, B     B
-               one that directly follows another of its type
-BIOES, IOBES   B-X and I-X are followed by I-X or E-X, which        I, E       B, I
-               follow nothing else; S-X is a segment of its own
-BILOU          BIOES with L for E and U for S                       I, L       B, I
-BMES           BIOES with M for I                                   M, E       B, M
-BCEU           BIOES with C for I and U for S                       C, E       B, C
-=============  ===================================================  =========  ========
+Which tags a `Scheme` allows after which is in the table of `crfkit.tags.schemes`.
 """
 
-import difflib
 import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from crfkit.data.segmentation import OUTSIDE, are_tags
 from crfkit.structures.chains.expansion import Expansion, Ints, Mask, expand, useful
 from crfkit.structures.matching import START, STOP, Boundary, Matcher, fitting_pairs, matching
+from crfkit.tags.schemes import Scheme, steps
 
 __all__ = [
-    "SCHEMES",
     "START",
     "STOP",
     "Boundary",
@@ -47,62 +33,7 @@ __all__ = [
     "SegmentLength",
     "check_constraints",
     "resolve",
-    "scheme_in",
-    "spelled",
 ]
-
-
-# The letters for beginning, inside, end and single; some schemes have only the first two.
-_LETTERS: Final = {
-    **dict.fromkeys(("BIO", "IOB2", "IOB1"), "BI"),
-    **dict.fromkeys(("BIOES", "IOBES"), "BIES"),
-    **{"BILOU": "BILU", "BMES": "BMES", "BCEU": "BCEU"},
-}
-SCHEMES: Final = tuple(_LETTERS)  #: names of schemes
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """Labels spell segments: ``"BIO"``, ``"IOB1"``, ``"BIOES"``, ... (table at the top).
-
-    A label is ``outside`` or prefix + ``separator`` + type; a bare prefix has the empty type.
-
-    Examples
-    --------
-    >>> resolve([Scheme("BIO")], ["O", "B-PER", "I-PER"]).accepts([0, 2])
-    False
-    """
-
-    name: str
-    outside: str = "O"
-    separator: str = "-"
-
-    def __post_init__(self) -> None:
-        if self.name.upper() not in _LETTERS:
-            close = difflib.get_close_matches(self.name.upper(), SCHEMES, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"scheme {self.name!r} is not known, expected one of {', '.join(SCHEMES)}{hint}")
-
-    def parse(self, label: str) -> tuple[str, str | None]:
-        """Return part (B, I, E, S or O) and segment type of a label; ``outside`` has no type.
-
-        Examples
-        --------
-        >>> Scheme("BILOU").parse("L-PER")
-        ('E', 'PER')
-        """
-        if label == self.outside:
-            return "O", None
-        letters = _LETTERS[self.name.upper()]
-        prefix, rest = label[:1], label[1:]
-        separated = rest == "" or rest.startswith(self.separator)
-        if prefix == "" or prefix not in letters or not separated:
-            forms = ", ".join(f"{letter}{self.separator}TYPE" for letter in letters)
-            raise ValueError(
-                f"{self!r}: label {label!r} is neither {self.outside!r} nor of the form {forms} "
-                f"nor one of {', '.join(letters)}; choose another scheme, outside or separator"
-            )
-        return "BIES"[letters.index(prefix)], rest.removeprefix(self.separator)
 
 
 @dataclass(frozen=True)
@@ -281,7 +212,7 @@ def resolve(constraints: Iterable[Constraint], labels: Sequence[str], *, segment
     continues = np.eye(L, dtype=np.bool_) & (not segments)  # [L, L]
     types: list[str | None] = list(names)
     for scheme in schemes:
-        allowed, continues, types = spelled(scheme, names)
+        allowed, continues, types = steps(scheme, names)
     limits: list[SegmentLength] = []
     excluded: list[tuple[Mask, Mask]] = []  # labels before and after, [L + 1] each
     for item in constraints:
@@ -327,42 +258,6 @@ def _check_ends(item: object, before: object, after: object) -> None:
             raise ValueError(f"{item!r}: {argument} must be {expected}, not {value!r}")
     if before is START and after is STOP:
         raise ValueError(f"{item!r}: the empty sequence is always allowed; name a label")
-
-
-def scheme_in(labels: Sequence[str]) -> Scheme | None:
-    """Return a scheme that reads the segments which labels such as B-PER spell; None where they do not.
-
-    Examples
-    --------
-    >>> scheme_in(["O", "B-PER", "I-PER"]), scheme_in(["NN", "VB"])
-    (Scheme(name='BIO', outside='O', separator='-'), None)
-    """
-    letters = {label[0] for label in labels if label != OUTSIDE} if are_tags(labels) else set("?")
-    return next((Scheme(name) for name, known in _LETTERS.items() if letters <= set(known)), None)
-
-
-def spelled(scheme: Scheme, names: Sequence[str]) -> tuple[Mask, Mask, list[str | None]]:
-    """Return what a scheme allows, which pairs stay in one segment, and the type of each label."""
-    parts, types = zip(*(scheme.parse(name) for name in names), strict=True)
-    number = {kind: i for i, kind in enumerate(types)}
-    kind = np.array([number[t] for t in types])  # [L]
-    part = np.array(parts)  # [L]
-    opens = np.isin(part, ["B", "I"])  # [L] leaves a segment that can go on
-    inner = np.isin(part, ["I", "E"])  # [L] can go on with a segment
-    touches = opens[:, None] & (kind[:, None] == kind)  # [L, L] of one type
-    continues = touches & inner  # [L, L]
-    L = len(names)
-    allowed = np.ones((L + 1, L + 1), dtype=np.bool_)  # [L + 1, L + 1]
-    if scheme.name.upper() == "IOB1":
-        allowed[:L, :L] = touches | (part != "B")
-        allowed[L, :L] = part != "B"
-        return allowed, continues, list(types)
-    allowed[:L, :L] = continues | ~inner
-    allowed[L, :L] = ~inner
-    if len(_LETTERS[scheme.name.upper()]) == 4:
-        allowed[:L, :L] &= continues | ~opens[:, None]
-        allowed[:L, L] = ~opens
-    return allowed, continues, list(types)
 
 
 def _measure(limits: Sequence[SegmentLength], types: Sequence[str | None]) -> tuple[Ints, Ints]:

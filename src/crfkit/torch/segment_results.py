@@ -9,8 +9,9 @@ import numpy as np
 from torch import Tensor
 
 from crfkit.arrays import pointers
-from crfkit.models.tags import Spelling, spelling_of
+from crfkit.models.tags import Spelling
 from crfkit.structures.gold import Path
+from crfkit.tags.schemes import canonical
 from crfkit.torch.results import Paths
 
 __all__ = ["Segmentations"]
@@ -69,8 +70,8 @@ class Segmentations(NamedTuple):
         return [_several(x, named) for x in self._lists()]
 
     def tags(self, scheme: str = "BIO") -> Any:
-        """Return a tag for each place, by a scheme of `crfkit.models.tags`."""
-        spelling = Spelling(self._names(), spelling_of(scheme))
+        """Return a tag for each place, by a scheme of `crfkit.tags.SCHEMES`."""
+        spelling = Spelling(self._names(), canonical(scheme))
 
         def spelled(coded: list[int]) -> list[str]:
             both = np.array(coded, dtype=np.int64)

@@ -9,10 +9,10 @@ import numpy as np
 
 from crfkit.checks import check_choice
 from crfkit.data.dataset import Dataset
-from crfkit.data.segmentation import OUTSIDE
 from crfkit.features import Recipe
 from crfkit.models.tags import Outside
 from crfkit.structures import SemiMarkov
+from crfkit.tags.schemes import OUTSIDE
 
 __all__ = ["has_sources", "mean_length", "settled_by", "settled_recipe"]
 

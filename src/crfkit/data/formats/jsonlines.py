@@ -39,8 +39,8 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.lines import Lines
-from crfkit.data.segmentation import tagged
 from crfkit.data.source import LONGEST_TOKEN, Input
+from crfkit.tags.segments import to_tags
 
 __all__ = ["KEYS", "parts"]
 
@@ -128,7 +128,7 @@ def _with_labels(record: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(given, list) or not isinstance(over, list):
         raise ValueError('needs a list "segments" and a list "tokens" or "items"')
     try:
-        tags = tagged(given, len(over))
+        tags = to_tags(given, len(over), place="segments")
     except TypeError as error:
         raise ValueError(str(error)) from None
     if None in tags:

@@ -19,8 +19,10 @@ from crfkit.inference.constrained.kinds import (
     check_globals,
 )
 from crfkit.inference.constrained.rules import Order, Presence, Rule, Totals, Weighted
-from crfkit.structures.constraints import Scheme, scheme_in, spelled
+from crfkit.structures.constraints import Scheme
 from crfkit.structures.matching import Matcher, matching
+from crfkit.tags.detection import scheme_in
+from crfkit.tags.schemes import steps
 
 __all__ = ["names_for", "rules_of"]
 
@@ -70,7 +72,7 @@ class _Reading:
         scheme = declared[0] if declared else scheme_in(self.labels)
         self.begins[:L] = ~np.eye(L, dtype=np.bool_)
         if scheme is not None:
-            _, continues, self.types = spelled(scheme, self.labels)
+            _, continues, self.types = steps(scheme, self.labels)
             self.begins[:L] = ~continues
             self.spells = True
 

@@ -54,8 +54,8 @@ from crfkit.models.store import (
     unpack,
     unzipped,
 )
-from crfkit.models.tags import spelling_of
 from crfkit.structures.kinds import structure_from
+from crfkit.tags.schemes import canonical
 
 if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
@@ -291,7 +291,7 @@ def _extractor(
     if column is not None and type(column) not in (int, str):
         raise ValueError(f"the label column is {column!r}, expected a name or a number")
     recipe, scheme = recipe_of(described["recipe"], arrays), described.get("scheme")
-    if scheme is not None and scheme != spelling_of(str(scheme)):
+    if scheme is not None and scheme != canonical(str(scheme)):
         raise ValueError(f"the scheme is {scheme!r}, expected the name of one")
     encoding = described.get("encoding")
     if encoding not in (None, HIDDEN) and (encoding not in ENCODINGS or scheme is None):

@@ -1,4 +1,4 @@
-r"""How labels spell segments: what two neighboring labels say about a segment between them.
+r"""How tags are read: what two neighboring tags say about a segment between them, and the segments.
 
 Every way of reading is one table over (part before, part here, same type?) with three answers: a segment
 starts here, what is open is cut here, and the cut is a proper end. A segment reaches from the first start in
@@ -9,17 +9,14 @@ reader serves every scheme.
 conlleval      the Perl script of the CoNLL shared tasks, version 2004-01-26, rule for rule. It does not know
                S, and takes B after E of the same type for a continuation: not for BIOES.
 lenient        the same with E, S and what follows them understood, as in seqeval's default mode; also
-               L and U of BILOU, M of BMES and C of BCEU. Equal to conlleval on labels of IOB1, IOB2, IOE1
+               L and U of BILOU, M of BMES and C of BCEU. Equal to conlleval on tags of IOB1, IOB2, IOE1
                and IOE2, brackets included, well-formed or not.
-IOB1 IOB2 BIO  strict: only segments that are well-formed count, as in seqeval's ``mode="strict"``.
-IOE1 IOE2      IOE1 has two patterns more than seqeval 1.2.2, which loses its segments of one ``E``.
-BIOES IOBES
-BILOU BMES
-BCEU
+a scheme       strict: only segments that are well-formed count, as in seqeval's ``mode="strict"``. IOE1 has
+               two patterns more than seqeval 1.2.2, which loses its segments of one ``E``.
 raw            every label but O is a segment of one position, its type is the label (conlleval -r)
 =============  ==========================================================================================
 
-Erik Tjong Kim Sang and Jorn Veenstra, Representing text chunks, EACL 1999; https://github.com/chakki-works/seqeval.
+https://github.com/chakki-works/seqeval
 """
 
 from __future__ import annotations
@@ -28,39 +25,22 @@ import difflib
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.metrics.encoding import Ints
-from crfkit.structures.constraints import Scheme
+from crfkit.tags.schemes import ALIASES, PART_OF, SCHEMES, TABLE, Scheme, matches
 
-__all__ = ["CUT", "END", "OUTSIDE", "PARTS", "SCHEMES", "START", "LabelScheme", "Rules", "rules"]
+__all__ = ["CUT", "END", "PARTS", "READINGS", "START", "LabelScheme", "Rules", "Spans", "find", "rules"]
 
 LabelScheme: TypeAlias = str | Scheme
+Ints: TypeAlias = NDArray[np.int64]
 
 PARTS: Final = tuple("OBIES[].?")  #: the part of a label is a place in here; ? is any other prefix
-OUTSIDE: Final = 0
+READINGS: Final = ("lenient", "conlleval", "raw", *SCHEMES)  #: names of ways to read tags
 START, CUT, END = np.uint8(1), np.uint8(2), np.uint8(4)
-
-# Part before, part here, types: = the same, ! different, * no matter. A star for a part is any part.
-# start, inside and end patterns; all but two (IOE1) are seqeval's.
-_IOBES: Final = ("*B* *S*", "BI= BE= II= IE=", "S** E**")
-_STRICT: Final = {
-    "IOB1": ("OI* II! BI* IB= BB=", "BI= II=", "II! IO* IB* BO* BI! BB="),
-    "IOB2": ("*B*", "BI= II=", "IO* II! IB* BO* BI! BB*"),
-    "IOE1": ("OI* II! EI* EE= OE* IE!", "II= IE=", "II! IO* IE! EI= EE="),
-    "IOE2": ("OI* OE* EI* EE* II! IE!", "IE= II=", "E**"),
-    "IOBES": _IOBES,
-    "BILOU": _IOBES,
-    "BMES": _IOBES,
-    "BCEU": _IOBES,
-}
-_ALIASES: Final = {"BIO": "IOB2", "BIOES": "IOBES"}
-SCHEMES: Final = ("lenient", "conlleval", "raw", *_ALIASES, *_STRICT)
-
-_SYNONYMS: Final = {"L": "E", "U": "S", "M": "I", "C": "I"}
+_OUTSIDE: Final = 0  # in PARTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,28 +78,25 @@ def rules(scheme: LabelScheme, names: tuple[str, ...]) -> Rules:
 def _known(scheme: LabelScheme) -> str:
     name = scheme.name if isinstance(scheme, Scheme) else scheme
     for known in (name, name.upper()):
-        if known in SCHEMES:
-            return _ALIASES.get(known, known)
-    close = difflib.get_close_matches(name, SCHEMES, n=1) or difflib.get_close_matches(name.upper(), SCHEMES)
+        if known in READINGS:
+            return ALIASES.get(known, known)
+    close = difflib.get_close_matches(name, READINGS, n=1) or difflib.get_close_matches(
+        name.upper(), READINGS
+    )
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"scheme {name!r} is not known; expected one of {', '.join(SCHEMES)}{hint}")
+    raise ValueError(f"scheme {name!r} is not known; expected one of {', '.join(READINGS)}{hint}")
 
 
 def _parse(reading: str, scheme: LabelScheme, label: str) -> tuple[str, str]:
     """Return part and type of a label."""
     if reading == "raw":
         return ("O", "") if label == "O" else ("?", label)
-    if reading in _STRICT:
-        spelling = scheme
-        if not isinstance(spelling, Scheme):
-            spelling = Scheme("IOBES" if reading.startswith("IOE") else reading)
-        part, kind = spelling.parse(label)
-        if reading.startswith("IOE") and part in "BS":
-            raise ValueError(f"scheme {reading}: label {label!r} is neither 'O' nor I-TYPE or E-TYPE")
+    if reading in TABLE:
+        part, kind = (scheme if isinstance(scheme, Scheme) else Scheme(reading)).parse(label)
         return part, kind or ""
     prefix, _, kind = label.partition("-")
     if reading == "lenient":
-        prefix = _SYNONYMS.get(prefix, prefix)
+        prefix = PART_OF.get(prefix, prefix)
         if prefix not in PARTS[:-1]:
             raise ValueError(
                 f"label {label!r} is neither 'O' nor of the form B-TYPE, I-TYPE, E-TYPE, S-TYPE, ...: labels "
@@ -134,8 +111,9 @@ def _table(reading: str) -> NDArray[np.uint8]:
     for (a, before), (b, here), same in product(enumerate(PARTS), enumerate(PARTS), (0, 1)):
         if reading == "raw":
             start, cut, end = here != "O", True, True
-        elif reading in _STRICT:
-            start, inside, end = (_matches(text, before, here, bool(same)) for text in _STRICT[reading])
+        elif reading in TABLE:
+            _, *patterns, _ = TABLE[reading]
+            start, inside, end = (matches(text, before, here, bool(same)) for text in patterns)
             cut = not inside
         else:
             start, end = _conlleval(before, here, not same, knows_single=reading == "lenient")
@@ -161,8 +139,45 @@ def _conlleval(before: str, here: str, differs: bool, *, knows_single: bool) -> 
     return start, end
 
 
-def _matches(patterns: str, before: str, here: str, same: bool) -> bool:
-    return any(
-        pattern[0] in ("*", before) and pattern[1] in ("*", here) and pattern[2] in ("*", "!="[same])
-        for pattern in patterns.split()
-    )
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Segments of all sequences, in order; no two start at one position."""
+
+    start: Ints  #: [S] in 0 .. P - 1
+    end: Ints  #: [S] one past the last position
+    kind: Ints  #: [S] type, by number
+    sequence: Ints  #: [S]
+
+
+def find(ids: NDArray[np.integer[Any]], seq_ptr: Ints, reading: Rules) -> Spans:
+    """Return the segments that labels by id [P] spell.
+
+    An O is put before the first sequence and after each one, so that a boundary is a pair of neighbors like
+    any other; each pair is one look-up in the table.
+
+    Examples
+    --------
+    >>> found = find(np.array([1, 2, 0, 1]), np.array([0, 4]), rules("BIO", ("O", "B-PER", "I-PER")))
+    >>> found.start.tolist(), found.end.tolist()
+    ([0, 3], [2, 4])
+    """
+    lengths = np.diff(seq_ptr)
+    # Place q here is between the q-th and the next label of the padded row; padding adds one a sequence.
+    sequence = np.repeat(np.arange(len(lengths)), lengths + 1)  # [P + N]
+    place = np.arange(1, len(ids) + 1) + np.repeat(np.arange(len(lengths)), lengths)  # [P] in the padded row
+    part = np.full(len(sequence) + 1, _OUTSIDE)  # [P + N + 1]
+    kind = np.zeros(len(sequence) + 1, np.int64)  # [P + N + 1]
+    part[place] = reading.part[ids]
+    kind[place] = reading.kind[ids]
+    pair = (part[:-1] * len(PARTS) + part[1:]) * 2 + (kind[:-1] == kind[1:])  # [P + N]
+    flags = reading.table[pair]  # [P + N]
+
+    cut = (flags & CUT) != 0  # [P + N] true at the last place of each sequence
+    cuts = np.flatnonzero(cut)
+    run = np.cumsum(cut)  # [P + N] so cuts[run[q]] is the first cut after q
+    first = np.flatnonzero(flags & START)
+    first = first[np.diff(run[first], prepend=-1) != 0]  # one segment in a run
+    last = cuts[run[first]]
+    proper = (flags[last] & END) != 0
+    first, last = first[proper], last[proper]
+    return Spans(first - sequence[first], last - sequence[first], kind[first + 1], sequence[first])
