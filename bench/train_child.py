@@ -34,7 +34,7 @@ from crfkit.optimize.problem import Optimizer, Run
 from crfkit.training import course as loop_of
 from crfkit.training.choose import by_name
 from crfkit.training.events import Event, Progress
-from crfkit.training.runs.certificate import Certificate
+from crfkit.training.runs.convergence import Certificate
 
 
 class Course:
