@@ -157,6 +157,7 @@ def by_name(
 ) -> Optimizer:
     """Return an optimizer with its default options; seed, threads and tolerance (gap) where it has them."""
     from crfkit import optimize
+    from crfkit.optimize import classic
 
     key, known = name.lower().replace("_", "-"), {**NAMES, **(ON_GRAPHS if graphs else {})}
     if key not in known:
@@ -164,7 +165,7 @@ def by_name(
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"optimizer {name!r} is not known; expected one of auto, {', '.join(known)}{hint}")
     kind, options = known[key]
-    made = getattr(optimize, kind)
+    made = getattr(optimize, kind, None) or getattr(classic, kind)
     own = {f.name for f in fields(made)}
     shared = {"seed": seed, "threads": threads, **({"gap": tolerance} if tolerance else {})}
     optimizer: Optimizer = made(**options, **{k: v for k, v in shared.items() if k in own})
