@@ -31,10 +31,10 @@ from crfkit import Chain, Features, train
 from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer, Run
-from crfkit.training.runs import course as loop_of
 from crfkit.training.choose import by_name
 from crfkit.training.events import Event, Progress
-from crfkit.training.runs.certificate import Certificate
+from crfkit.training.runs import course as loop_of
+from crfkit.training.runs.convergence import Certificate
 
 
 class Course:

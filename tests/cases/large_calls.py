@@ -60,7 +60,7 @@ def of_models(folder: Path, rng: np.random.Generator, threads: int | None) -> Ca
     data, few, segments = extract(X, y), extract(X[:40], y[:40]), extract(X[:40], tags[:40])
     blocks = BlockedData.write(folder / "blocks", (extract(X[i : i + 50], y[i : i + 50]) for i in (0, 50)))
 
-    def learn(given: Any, **options: Any) -> Model:
+    def learn(given: Any, **options: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return train(given, stop=STOP, threads=threads, **options)

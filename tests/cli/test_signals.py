@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crfkit import Model
-from crfkit.training.runs.certificate import certify
+from crfkit.training.runs.convergence import certify
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]

@@ -21,7 +21,7 @@ from crfkit.optimize import LBFGS, Dual
 from crfkit.optimize.problem import End, Step
 from crfkit.training.choose import choose
 from crfkit.training.memory import marginal_bytes
-from crfkit.training.runs.certificate import certify
+from crfkit.training.runs.convergence import certify
 from tests.cases.batches import random_batch
 from tests.cases.losses import noise, problem_of
 from tests.cases.segments import with_segments

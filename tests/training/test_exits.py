@@ -148,7 +148,7 @@ class Pressed:
 def test_fit_holds_what_it_has_and_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     pressed = Pressed()
 
-    def tell(*given: Any, **named: Any) -> Model:
+    def tell(*given: Any, **named: Any) -> Any:
         return train(*given, **{**named, "listeners": [pressed]})
 
     monkeypatch.setattr("crfkit.estimators.fitting.train", tell)
@@ -185,7 +185,7 @@ def test_cross_validation_ends(monkeypatch: pytest.MonkeyPatch, text: Path) -> N
 
     pressed, fits = Pressed(), []
 
-    def tell(*given: Any, **named: Any) -> Model:
+    def tell(*given: Any, **named: Any) -> Any:
         fits.append(1)
         return train(*given, **{**named, "listeners": [pressed]})
 

@@ -18,7 +18,7 @@ from crfkit.features import ItemExtractor
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimize.problem import Step
 from crfkit.training.choose import NAMES
-from crfkit.training.runs.certificate import certify
+from crfkit.training.runs.convergence import certify
 
 Y = [["x", "y", "x", "z"], ["y", "x"]] * 2
 

@@ -80,11 +80,21 @@ def test_short_memory_is_a_warning_with_a_remedy(monkeypatch: pytest.MonkeyPatch
     data = generated(*SMALL)
     monkeypatch.setattr(forecasts, "available_bytes", lambda: 1 << 10)
     with pytest.warns(RuntimeWarning, match=r"more memory, and 0 MB are available.*--block-positions"):
+        crfkit.train(data, stop=Stop(max_iterations=1, tolerance=1.0), progress=True)
+    monkeypatch.setattr("crfkit.training.train._LARGE", 1)  # large trainings are looked at, watched or not
+    with pytest.warns(RuntimeWarning, match="more memory"):
         crfkit.train(data, stop=Stop(max_iterations=1, tolerance=1.0))
     assert "more than there is" in str(crfkit.forecast(data))
     monkeypatch.setattr(forecasts, "available_bytes", lambda: 0)  # where the system does not say
     assert crfkit.forecast(data).fits
     assert available_bytes() >= 0
+
+
+def test_small_trainings_that_nobody_watches_forecast_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(forecasts, "forecast_of", lambda fit, **_: asked.append(fit))
+    crfkit.train(generated(*SMALL), stop=Stop(max_iterations=0))
+    assert asked == []
 
 
 def test_training_tells_what_is_expected() -> None:

@@ -15,10 +15,9 @@ from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
 from crfkit.optimize.problem import End, Step
 from crfkit.training.events import Event, Progress
-from crfkit.training.runs.certificate import certify
-from crfkit.training.runs.loop import Facts, NothingLearnedError, follow
-from crfkit.training.runs.record import RunRecord
-from crfkit.training.runs.remaining import seconds_left
+from crfkit.training.runs.convergence import certify
+from crfkit.training.runs.loop import NothingLearnedError, RunInfo, follow
+from crfkit.training.runs.record import RunRecord, seconds_left
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
 
@@ -156,13 +155,13 @@ def test_patience_ends_only_after_an_evaluation() -> None:
 
 def test_a_large_dev_set_is_evaluated_less_often() -> None:
     judged: list[float] = []
-    stop, facts = Stop(max_iterations=8), Facts(dev_passes=2.5)
+    stop, info = Stop(max_iterations=8), RunInfo(dev_passes=2.5)
 
     def validate(w: Floats) -> float:
         judged.append(float(w[0]))
         return 0.0
 
-    follow(Scripted(*passes(1.0, *[9.0] * 9)), RunRecord(), stop, facts, validate=validate)
+    follow(Scripted(*passes(1.0, *[9.0] * 9)), RunRecord(), stop, info, validate=validate)
     assert judged == [3.0, 6.0, 8.0]
 
 

@@ -110,7 +110,7 @@ def test_models_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match="0 real-valued columns, the data 2"):
         train(edged("ABC", 1), init=model)
     with pytest.raises(ValueError, match="expected a Model"):
-        train(data, init="mem")  # type: ignore[arg-type]
+        train(data, init="mem")  # type: ignore[call-overload]
 
 
 def test_starting_at_a_function() -> None:

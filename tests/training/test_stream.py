@@ -189,7 +189,7 @@ def test_wrong_blocks(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no position has a label"):
         train(blocks(unknown, tmp_path / "unlabeled"))
     with pytest.raises(TypeError, match="blocks are for training only"):
-        train(plain, BlockedData.open(tmp_path / "there"))  # type: ignore[arg-type]
+        train(plain, BlockedData.open(tmp_path / "there"))  # type: ignore[call-overload]
     assert isinstance(BlockedData.open(tmp_path / "there").block(0), Batch)
 
 

@@ -114,8 +114,7 @@ def _judged(
     learn: learning.Learning[Dataset], held: list[int], metrics: Sequence[str], options: dict[str, Any]
 ) -> dict[str, float]:
     """Return how good a model is on the sequences that it was not trained on."""
-    from crfkit.training.runs.convergence import plain_warnings
-    from crfkit.training.runs.interrupt import pass_on
+    from crfkit.training.runs.convergence import pass_on, plain_warnings
     from crfkit.training.train import train as fit
 
     whole = learn.data

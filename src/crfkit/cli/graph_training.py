@@ -91,9 +91,8 @@ def train_graphs(
     quiet: bool,
     say: Callable[[str], None],
 ) -> None:
-    """Learn a model of graphs and save it; `options` are those of `crfkit.GraphCRF`."""
+    """Learn a model of graphs and save it; `options` are those of `crfkit.train`."""
     from crfkit._safe.interrupts import interrupts
-    from crfkit.estimators.graph import GraphCRF
     from crfkit.graphs.text_columns import column_graphs, gold_columns, training_graphs
     from crfkit.inference.methods.registry import method_of
     from crfkit.metrics.rule import check_known
@@ -101,6 +100,7 @@ def train_graphs(
     from crfkit.training.runs.checkpoint import held_checkpoints
     from crfkit.training.runs.convergence import WarnedLast, plain_warnings
     from crfkit.training.runs.progress import Lenient
+    from crfkit.training.train import train
 
     if graph is None:
         raise ValueError(
@@ -136,25 +136,26 @@ def train_graphs(
                 raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
         keeper = FormKeeper(output, checkpoint, texts, say)
         keeper.form = form
-        crf = GraphCRF(batch.graph, stop=stop, metric=metric or "auto", threads=threads, **options)
-        try:
-            crf.fit(
-                batch,
-                dev=judged,
-                checkpoint=keep,
-                listeners=[keeper],
-                progress=not quiet,
-            )
-        except KeyboardInterrupt:
-            if not (caught.asked and hasattr(crf, "n_iter_") and crf.n_iter_):
-                raise  # nothing was learned that could take the place of a file
+        model = train(
+            batch,
+            judged,
+            stop=stop,
+            metric=metric or "auto",
+            checkpoint=keep,
+            threads=threads,
+            listeners=[keeper],
+            progress=not quiet,
+            **options,
+        )
+        if caught.asked and not (model.training and model.training.iterations):
+            raise KeyboardInterrupt  # nothing was learned that could take the place of a file
         with interrupts():
-            keeper.save(crf.model_)
-            say(f"how graphs were answered: {crf.how_}")
+            keeper.save(model)
+            say(f"how graphs were answered: {model.how}")
             if output != "-":
                 say(f"{output}: {os.path.getsize(output):,} bytes")
             if as_json:
-                print(json.dumps({"model": output, **summary(crf.model_)}, ensure_ascii=False))
+                print(json.dumps({"model": output, **summary(model)}, ensure_ascii=False))
 
 
 def summary(model: GraphModel) -> dict[str, Any]:

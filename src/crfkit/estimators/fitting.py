@@ -27,8 +27,7 @@ from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
-from crfkit.training.runs.convergence import WarnedLast
-from crfkit.training.runs.interrupt import pass_on
+from crfkit.training.runs.convergence import WarnedLast, pass_on
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 

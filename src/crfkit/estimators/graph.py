@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.checks import check_number
 from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.estimators.params import PartParams
-from crfkit.estimators.queries import weights_of
-from crfkit.inference.methods import Auto
-from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
-from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
-from crfkit.optimize.problem import End, Optimizer
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 from crfkit.training.choose import objective_of
 from crfkit.training.events import Listener
-from crfkit.training.graph_fit import GraphFit, Init, RandomStart
-from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
-from crfkit.training.runs.convergence import WarnedLast
-from crfkit.training.runs.graph_validation import GraphMetric, checked_graphs
-from crfkit.training.runs.interrupt import pass_on
-from crfkit.training.runs.progress import display_for
+from crfkit.training.graphs.data import checked_graphs
+from crfkit.training.graphs.fit import GraphInit, training_method
+from crfkit.training.runs.checkpoint import Checkpoints
+from crfkit.training.runs.convergence import WarnedLast, pass_on
+from crfkit.training.runs.validation import GraphMetric
 from crfkit.training.stop import Stop
+from crfkit.training.train import train
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,8 +36,6 @@ __all__ = ["GraphCRF"]
 _LIKELIHOOD: Final = Likelihood()
 _FEATURES: Final = Features()
 _STOP: Final = Stop()
-#: Cells of the tables of a component that is summed exactly in training.
-_BUDGET = 2**22
 
 
 class GraphCRF(GraphQueries, PartParams):
@@ -132,7 +122,7 @@ class GraphCRF(GraphQueries, PartParams):
         method: Method | str | None = None,
         features: Features | str = _FEATURES,
         stop: Stop = _STOP,
-        init: Init = "piecewise",
+        init: GraphInit = "piecewise",
         restarts: int = 1,
         metric: GraphMetric | str = "auto",
         seed: int = 0,
@@ -158,7 +148,7 @@ class GraphCRF(GraphQueries, PartParams):
 
     @property
     def _summing(self) -> Method:
-        return Auto(budget=_BUDGET) if self.method is None else method_of(self.method)
+        return training_method(self.method)
 
     def fit(
         self,
@@ -196,80 +186,32 @@ class GraphCRF(GraphQueries, PartParams):
         progress : bool, optional
             Show progress; None: where standard error is a terminal.
         """
-        begun = time.perf_counter()
         if y is not None:
             raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
         if not isinstance(self.graph, Graph):
             raise TypeError(f"graph is {self.graph!r}, expected a Graph")
-        check_number("restarts", self.restarts, 1, whole=True)
-        check_number("seed", self.seed, whole=True)
-        if self.threads is not None:
-            check_number("threads", self.threads, 1, whole=True)
-        with held_checkpoints(checkpoint) as keep:
-            data = checked_graphs(X, self.graph, "X")
-            fit = GraphFit(
+        data = checked_graphs(X, self.graph, "X")
+        with WarnedLast():
+            self.model_ = train(
                 data,
-                objective_of(self.objective, self.optimizer),
-                Features.of(self.features),
-                self.optimizer,
-                self._summing,
-                Stop.of(self.stop),
-                weight=weights_of(sample_weight, data.graphs, "graphs"),
-                init=self.init,
+                dev,
+                objective=self.objective,
+                optimizer=self.optimizer,
+                method=self.method,
+                features=self.features,
+                stop=self.stop,
+                init="zero" if self.init is None else self.init,
+                restarts=self.restarts,
+                metric=self.metric,
+                checkpoint=checkpoint,
+                sample_weight=sample_weight,
                 seed=self.seed,
                 threads=self.threads,
+                listeners=listeners,
+                progress=progress,
             )
-            display = display_for(progress)
-            audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
-            try:
-                with WarnedLast():
-                    self.model_, self.how_ = self._best_of_starts(fit, dev, keep, audience, begun)
-                    self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
-            finally:
-                if display is not None:
-                    display.close()
-        fit.warn_of_answers(self.how_)
+            assert self.model_.how is not None
+            self.how_ = self.model_.how
+            self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
         pass_on(self.model_.training)
         return self
-
-    def _best_of_starts(
-        self,
-        fit: GraphFit,
-        dev: GraphBatch | None,
-        keep: Checkpoints | None,
-        audience: list[Listener],
-        begun: float,
-    ) -> tuple[GraphModel, How]:
-        """Train from several starts where labels are hidden, else once; return the best, and its answers."""
-        starts = self.restarts if fit.problem.kind == "set" else 1
-        latent = (self.init is None or isinstance(self.init, str)) and _has_hidden_kind(fit.batch)
-        found: list[tuple[float, GraphModel, How]] = []
-        for r in range(starts):
-            if latent or r:
-                fit.init = RandomStart(self.seed, r)
-            there = keep if keep is None or starts == 1 else _within(keep, f"start-{r}")
-            model = fit.run(dev, self.metric, there, audience, begun)
-            made = model.training
-            assert made is not None
-            found.append((-made.loss if dev is None else made.score, model, fit.how(model.w)))
-            if made.end == End.INTERRUPTED.value:
-                break
-        goodness = [each[0] for each in found]
-        number = int(np.nanargmax(goodness)) if np.isfinite(goodness).any() else 0
-        _, best, how = found[number]
-        if len(found) > 1 and best.training is not None:
-            what = "losses" if dev is None else "dev scores"
-            values = ", ".join(f"{abs(value):.6g}" for value in goodness)
-            note = f"start {number} of {len(found)} is the best; their {what} are {values}"
-            best = replace(best, training=replace(best.training, notes=(*best.training.notes, note)))
-        return best, how
-
-
-def _has_hidden_kind(batch: GraphBatch) -> bool:
-    assert batch.label is not None
-    by_kind = batch.by_kind(batch.label).items()
-    return any(len(label) and batch.graph.width(kind) > 1 and (label < 0).all() for kind, label in by_kind)
-
-
-def _within(keep: Checkpoints, name: str) -> Checkpoints:
-    return replace(keep, folder=os.path.join(os.fspath(keep.folder), name))

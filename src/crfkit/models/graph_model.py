@@ -15,7 +15,7 @@ from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabeling, GraphMarginals
-from crfkit.inference.methods.how import Numbers
+from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
@@ -66,6 +66,7 @@ class GraphModel(Restored):
     license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
     lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
+    how: How | None = None  #: how graphs were answered at the end of training; not in files
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)

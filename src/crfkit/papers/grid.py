@@ -33,7 +33,7 @@ from crfkit.papers.page import Claim, Page, Pictures, Table
 from crfkit.papers.report import number
 from crfkit.papers.results import Result
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.graph_fit import GraphFit
+from crfkit.training.graphs.fit import GraphFit
 from crfkit.training.stop import Stop
 
 __all__ = ["Grid", "make"]

@@ -24,8 +24,8 @@ from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 from crfkit.structures.chains.chain import Chain
-from crfkit.training.learners.induction.course import Course
 from crfkit.training.learners.induction.options import Induction
+from crfkit.training.learners.induction.run import InductionRun
 from crfkit.training.train import train
 
 __all__ = ["InductionExperiment", "make"]
@@ -121,13 +121,13 @@ class InductionExperiment:
         data, test = self._data(learner, seed)
         step = self.sizes[0]
         options = Induction(per_round=step, longest=1 if learner == INDUCED_ATOMS else 3)
-        course = Course(data, Chain(), Likelihood(), Features(), options, seed, self.given.threads)
+        run = InductionRun(data, Chain(), Likelihood(), Features(), options, seed, self.given.threads)
         scores = {}
         for size in range(step, self.sizes[-1] + 1, step):
-            course.add(course.look()[1])
-            course.train()
+            run.add(run.look()[1])
+            run.train()
             if size in self.sizes:
-                scores[size] = self._score(*course.used(*course.state()), test)
+                scores[size] = self._score(*run.used(*run.state()), test)
         return scores
 
     def _fixed(self, learner: str, seed: int) -> dict[int, float]:

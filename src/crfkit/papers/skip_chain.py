@@ -34,7 +34,7 @@ from crfkit.papers.report import number, with_interval
 from crfkit.papers.results import Result
 from crfkit.structures import Graph
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.graph_fit import GraphFit
+from crfkit.training.graphs.fit import GraphFit
 from crfkit.training.stop import Stop
 
 __all__ = ["SkipChain", "make"]

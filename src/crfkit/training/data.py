@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit._safe.cached import once
 from crfkit._safe.printable import counted
-from crfkit.arrays import Pointers
+from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import ALPHABETS, Dataset
+from crfkit.data.dataset import ALPHABET_OF, ALPHABETS, Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.linear.layout import Layout
 from crfkit.linear.likely import likely_pairs
@@ -26,7 +27,10 @@ from crfkit.structures.structure import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.blocks.stream import BlockedData
 
-__all__ = ["TrainingData", "check_learnable", "checked_dataset", "partial_pairs"]
+__all__ = ["TrainingData", "check_learnable", "checked_dataset", "partial_pairs", "weights_of"]
+
+#: Values beyond this overflow when they are squared and added up, as gradients are.
+_ENORMOUS = 1e100
 
 
 def checked_dataset(data: Any, argument: str) -> Dataset:
@@ -122,6 +126,25 @@ def check_learnable(
         )
     if not known and not np.any(counts):
         raise ValueError("no position has a label; training needs some")
+
+
+def weights_of(sample_weight: ArrayLike | None, N: int, what: str = "sequences") -> Floats | None:
+    """Return weights of sequences or other samples, checked: [N]."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (N,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, expected one number for each of {N} {what}"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if wrong.size:
+        raise ValueError(f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}, expected 0 or more, and finite")
+    if N and not weight.any():
+        raise ValueError(
+            f"sample_weight is zero for all {N} {what}, so that none counts; give one of them more"
+        )
+    return weight
 
 
 def _check_weights(batch: Batch, before: int) -> None:
@@ -242,3 +265,38 @@ class TrainingData:
             node = np.concatenate([np.zeros((0, len(self.labels))), *model.marginals(batch)])
             found = np.unique(np.concatenate([found, likely_pairs(batch, node, epsilon)]), axis=0)
         return found[found[:, 0] < model.layout.attributes]
+
+    def cause(self) -> str:
+        """Return what may make a first step not finite, an enormous value, and the remedy."""
+        found, before = (0.0, ""), 0
+        for batch in self.batches():
+            for value, position, what in _largest(batch, self.names):
+                if abs(value) > found[0]:
+                    n = int(np.searchsorted(batch.seq_ptr, position, side="right")) - 1
+                    t = position - int(batch.seq_ptr[n])
+                    found = abs(value), f"sequence {before + n}, position {t}: {what} is {value:g}"
+            before += batch.sequences
+        remedy = "scale the values of attributes to about 1"
+        if found[0] < _ENORMOUS:
+            return f"Raise l2, use another optimizer, or {remedy}"
+        return f"The largest value is in {found[1]}; {remedy}"
+
+
+def _largest(batch: Batch, names: Names) -> Iterator[tuple[float, int, str]]:
+    """Yield the largest value of each kind, its position in the batch, and its name."""
+    for by, kind in ALPHABET_OF.items():
+        items, known = batch.occurrences(by), getattr(names, kind)
+        if items is None or items.value is None or not items.value.size:
+            continue
+        at = int(np.argmax(np.abs(items.value)))
+        number = int(items.id[at])
+        name = repr(known.strings()[number]) if number < len(known) else str(number)
+        place = int(np.searchsorted(items.ptr, at, side="right")) - 1
+        position = place * batch.positions // batch.places(by)
+        yield float(items.value[at]), position, f"the value of attribute {name}"
+    if batch.dense is not None and batch.dense.size:
+        position, k = divmod(int(np.argmax(np.abs(batch.dense))), batch.dense.shape[1])
+        yield float(batch.dense[position, k]), position, f"dense feature {k}"
+    if batch.weight is not None and batch.weight.size:
+        n = int(np.argmax(batch.weight))
+        yield float(batch.weight[n]), int(batch.seq_ptr[n]), "the weight of the sequence"

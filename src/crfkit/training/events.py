@@ -8,12 +8,13 @@ other exception of a listener ends it too, and reaches the caller of `train` aft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crfkit._safe.printable import counted
+from crfkit.errors import warn_about
 
 if TYPE_CHECKING:  # opening a model must not load the optimizers
     from crfkit.arrays import Floats
@@ -31,6 +32,7 @@ __all__ = [
     "StopTraining",
     "Summary",
     "Unsaved",
+    "tell",
 ]
 
 
@@ -176,3 +178,14 @@ class History:
     def scores(self) -> list[float]:
         """The dev score after each step; nan where there is none."""
         return [event.score for event in self.events if isinstance(event, Progress)]
+
+
+def tell(audience: Sequence[Listener], event: Event) -> None:
+    """Send an event to every listener; after a failure of training, only warn of failures of listeners."""
+    for listener in audience:
+        try:
+            listener(event)
+        except Exception as error:
+            if not isinstance(event, Failed):
+                raise
+            warn_about(f"a listener failed after training had failed: {type(error).__name__}: {error}")

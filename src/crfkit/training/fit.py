@@ -1,6 +1,6 @@
-"""One training: its parts, and the steps from data to a model.
+"""One training on sequences: the objective bound to a layout and data, where it starts, and the model.
 
-Bind the objective to a layout and data, choose the optimizer, find the start, follow the run, summarize it.
+Graphs have the same in `training/graphs/fit.py`; what both share is in `training/runs/run.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from crfkit import _native
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
@@ -26,13 +25,11 @@ from crfkit.objectives import Local
 from crfkit.optimize.problem import NotCoveredError, Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
-from crfkit.training.choose import by_name, check_suits, choose, name_of
 from crfkit.training.data import TrainingData
-from crfkit.training.events import Begin, Summary
-from crfkit.training.runs.causes import cause_of
-from crfkit.training.runs.course import Course, halted_by
-from crfkit.training.runs.fingerprint import described, digest, fingerprint_of
-from crfkit.training.runs.validation import Validation
+from crfkit.training.events import Summary
+from crfkit.training.runs.checkpoint import digest, fingerprint_of
+from crfkit.training.runs.run import TrainingRun, halted_by
+from crfkit.training.runs.validation import SequenceValidation
 from crfkit.training.start import checked_start, warm_start
 from crfkit.training.stop import Stop
 
@@ -42,8 +39,8 @@ Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None
 _MEMM_ITERATIONS = 20
 
 
-class Fit(Course[Model]):
-    """One training: data, structure, layout, objective, optimizer and when to stop."""
+class Fit(TrainingRun[Model]):
+    """One training on sequences: data, structure, layout, objective, optimizer and when to stop."""
 
     def __init__(
         self,
@@ -60,8 +57,7 @@ class Fit(Course[Model]):
         self.likely, self.all_pairs = features.likely, features.which == "all"
         self.selected = isinstance(features.which, Chosen)
         self.options: LayoutOptions = features.options()
-        self.stop, self.init, self.seed = stop, init, seed
-        self.outlook = ""  # what is expected of it, for those who watch
+        self.stop, self.init, self.seed, self.threads = stop, init, seed, data.threads
         self.notes = data.check(structure)
         if not self.all_pairs and "path" not in data.kinds and not _has_labels(data):
             if self.likely is not None:
@@ -74,9 +70,7 @@ class Fit(Course[Model]):
         if isinstance(self.problem, BlockedProblem):
             blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
             self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
-        self.named = isinstance(optimizer, str)
-        self.optimizer, self.why = self._optimizer(optimizer)
-        check_suits(self.problem, self.optimizer)
+        self.choose_optimizer(optimizer)
 
     def _bind(self, pairs: Pointers | None) -> None:
         self.pairs = pairs
@@ -85,19 +79,6 @@ class Fit(Course[Model]):
         )
         self.penalty: Penalty = self.objective.penalty(self.layout)
         self.problem = self.data.bind(self.objective, self.layout, self.structure)
-
-    def _optimizer(self, given: Optimizer | str) -> tuple[Optimizer, str]:
-        if not isinstance(given, str):
-            return given, "as asked for"
-        if given == "auto":
-            return choose(
-                self.problem,
-                self.penalty,
-                seed=self.seed,
-                threads=self.data.threads,
-                tolerance=self.stop.tolerance,
-            )
-        return by_name(given, self.seed, self.data.threads, self.stop.tolerance), "as asked for"
 
     def model(self, w: Floats, training: Summary | None = None) -> Model:
         """Return a model with these weights [F]."""
@@ -110,21 +91,16 @@ class Fit(Course[Model]):
         begun = time.perf_counter()
         w, halted = self._initial(begun)
         if not halted:
-            w = self.briefly(self.problem, w, iterations, begun, self.data.threads).w
+            w = self.briefly(self.problem, w, iterations, begun).w
         return self.model(w)
 
-    def fingerprint(self, dev: Dataset | None, metric: str) -> dict[str, str]:
-        """Everything that the result depends on."""
-        dev_every = self.stop.dev_every
+    def marks(self, dev: Dataset | None) -> dict[str, str]:
+        """Return the data, which weights there are, the structure and the start."""
         options = {k: v for k, v in sorted(self.options.items()) if k not in ("threads", "table_bytes")}
         chosen = self.options.get("chosen")
         return {
-            "version": _native.__version__,
             "data": fingerprint_of(self.data.data),
             "dev": "none" if dev is None else fingerprint_of(dev),
-            "metric": metric and (metric if dev_every is None else f"{metric} every {dev_every}"),
-            "objective": described(self.objective),
-            "optimizer": described(self.optimizer),
             "features": repr(self.likely) if self.likely else "all" if self.all_pairs else "observed",
             "layout": repr(options if chosen is None else {**options, "chosen": digest([chosen])}),
             "structure": repr(self.structure),
@@ -139,9 +115,9 @@ class Fit(Course[Model]):
             )
         return str(self.init) if not callable(self.init) else getattr(self.init, "__qualname__", "function")
 
-    def validation(self, dev: Dataset, metric: Metric | str) -> Validation:
+    def validation(self, dev: Dataset, metric: Metric | str) -> SequenceValidation:
         """Return the dev score as a function of the weights."""
-        return Validation(self.model(np.zeros(self.layout.weights)), dev, metric, self.data.threads)
+        return SequenceValidation(self.model(np.zeros(self.layout.weights)), dev, metric, self.threads)
 
     def dev_share(self, dev: Dataset) -> float:
         """Return how many positions the dev set has, by those of the data."""
@@ -149,7 +125,7 @@ class Fit(Course[Model]):
 
     def cause(self) -> str:
         """Return which value is too large to compute with."""
-        return cause_of(self.data)
+        return self.data.cause()
 
     def extra_state(self) -> Pointers | None:
         """Return the likely pairs that were added to the layout."""
@@ -163,28 +139,16 @@ class Fit(Course[Model]):
             saved.wrong(name, "pairs of attributes and labels, where the options ask for likely ones")
         self._bind(pairs)
 
-    def begin(self, resumed: int) -> Begin:
-        """Return the event that training begins."""
-        data, layout = self.data, self.layout
-        return Begin(
-            data.sequences,
-            data.positions,
-            layout.labels,
-            layout.attributes,
-            layout.weights,
-            name_of(self.optimizer),
-            self.why,
-            tuple(self.notes),
-            resumed,
-            self.outlook,
-        )
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how many sequences, positions, labels and attributes there are."""
+        return self.data.sequences, self.data.positions, self.layout.labels, self.layout.attributes
 
     def start(self, begun: float) -> tuple[Floats, Stopped | None]:
         """Return the first weights [F], and why training must not go on after them."""
         w, halted = self._initial(begun)
         if self.likely is None or halted:
             return w, halted
-        first = self.briefly(self.problem, w, self.likely.iterations, begun, self.data.threads)
+        first = self.briefly(self.problem, w, self.likely.iterations, begun)
         pairs = self.data.likely(self.model(first.w), self.likely.epsilon)
         before = self.layout
         self._bind(pairs)
@@ -206,7 +170,7 @@ class Fit(Course[Model]):
         except NotCoveredError as error:
             raise NotCoveredError(f'init="memm": {error}; use another start') from error
         zero = np.zeros(self.layout.weights)
-        found = self.briefly(local, zero, _MEMM_ITERATIONS, begun, self.data.threads)
+        found = self.briefly(local, zero, _MEMM_ITERATIONS, begun)
         return found.w, halted_by(found)
 
 

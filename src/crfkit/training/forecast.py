@@ -110,7 +110,7 @@ class Forecast:
             f"training is expected to take {_megabytes(self.growth)} more memory, and "
             f"{_megabytes(self.available)} are available; to need less: {self.remedy}",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
     def __str__(self) -> str:

@@ -1,10 +1,11 @@
-"""Where training starts: at zero, at the weights of a model, at those of a local model, or at given weights.
+"""Where training starts: at zero, at the weights of a model or of a local one, at drawn or given weights.
 
 Weights of a model are matched by the names of attributes and labels; new ones start at zero.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from crfkit.models.names import Names
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.structure import Structure
 
-__all__ = ["checked_start", "warm_graph_start", "warm_start"]
+__all__ = ["RandomStart", "checked_start", "warm_graph_start", "warm_start"]
+
+_SPREAD = 0.5  # standard deviation of first weights that are drawn
 
 
 def warm_start(model: Model, layout: Layout, structure: Structure, names: Names) -> Floats:
@@ -113,3 +116,21 @@ def checked_start(w: Any, layout: Layout) -> Floats:
             f"init gave the weight {given[i]} at {i}, {layout.describe(i)}; expected finite ones"
         )
     return given
+
+
+@dataclass(frozen=True)
+class RandomStart:
+    """First weights that are drawn: hidden labels that are alike at the start would stay alike.
+
+    Examples
+    --------
+    >>> RandomStart(seed=0, restart=2)
+    RandomStart(seed=0, restart=2)
+    """
+
+    seed: int
+    restart: int
+
+    def __call__(self, problem: Any, layout: Layout) -> Floats:
+        """Return weights [F]."""
+        return np.random.default_rng([self.seed, self.restart]).normal(scale=_SPREAD, size=layout.weights)

@@ -1,11 +1,14 @@
-"""`train`: data in, a model out."""
+"""`train`: data in, a model out; sequences in memory or in blocks, and graphs."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
+
+from numpy.typing import ArrayLike
 
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
@@ -15,54 +18,109 @@ from crfkit.models.model import Metric, Model
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimize.problem import NotCoveredError, Optimizer
 from crfkit.structures import STRUCTURES, Structure
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
-from crfkit.training.data import TrainingData, checked_dataset
+from crfkit.training.data import TrainingData, checked_dataset, weights_of
 from crfkit.training.events import Listener
 from crfkit.training.fit import Fit, Init
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
 from crfkit.training.runs.progress import display_for
-from crfkit.training.runs.validation import check_metric
+from crfkit.training.runs.validation import GraphMetric, check_metric
 from crfkit.training.stop import Stop
+
+if TYPE_CHECKING:
+    from crfkit.inference.methods.method import Method
+    from crfkit.models.graph_model import GraphModel
+    from crfkit.training.graphs.fit import GraphFit, GraphInit
 
 __all__ = ["structure_of", "train", "with_labels_of"]
 
 _STOP: Final = Stop()  # frozen, so that calls may share it
+_LARGE: Final = 1 << 24  # numbers, of weights and of scores, from which on memory is worth a look
+
+
+@overload
+def train(
+    data: Dataset | BlockedData,
+    dev: Dataset | None = ...,
+    *,
+    structure: Structure | str | None = ...,
+    features: Features | str = ...,
+    objective: Objective | str | None = ...,
+    optimizer: Optimizer | str = ...,
+    init: Init = ...,
+    metric: Metric | str = ...,
+    stop: Stop = ...,
+    checkpoint: str | os.PathLike[str] | Checkpoints | None = ...,
+    unlabeled: Dataset | None = ...,
+    sample_weight: ArrayLike | None = ...,
+    seed: int = ...,
+    threads: int | None = ...,
+    listeners: Sequence[Listener] = ...,
+    progress: bool | None = ...,
+    **unknown: NoReturn,
+) -> Model: ...
+@overload
+def train(
+    data: GraphBatch,
+    dev: GraphBatch | None = ...,
+    *,
+    features: Features | str = ...,
+    objective: Objective | str | None = ...,
+    optimizer: Optimizer | str = ...,
+    method: Method | str | None = ...,
+    init: GraphInit = ...,
+    restarts: int = ...,
+    metric: GraphMetric | str = ...,
+    stop: Stop = ...,
+    checkpoint: str | os.PathLike[str] | Checkpoints | None = ...,
+    sample_weight: ArrayLike | None = ...,
+    seed: int = ...,
+    threads: int | None = ...,
+    listeners: Sequence[Listener] = ...,
+    progress: bool | None = ...,
+    **unknown: NoReturn,
+) -> GraphModel: ...
 
 
 def train(
-    data: Dataset | BlockedData,
-    dev: Dataset | None = None,
+    data: Dataset | BlockedData | GraphBatch,
+    dev: Any = None,
     *,
-    structure: Structure | str = "chain",
+    structure: Structure | str | None = None,
     features: Features | str = "observed",
     objective: Objective | str | None = None,
     optimizer: Optimizer | str = "auto",
-    init: Init = None,
-    metric: Metric | str = "auto",
+    method: Method | str | None = None,
+    init: Any = None,
+    restarts: int = 1,
+    metric: Any = "auto",
     stop: Stop = _STOP,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
     unlabeled: Dataset | None = None,
+    sample_weight: ArrayLike | None = None,
     seed: int = 0,
     threads: int | None = None,
     listeners: Sequence[Listener] = (),
     progress: bool | None = None,
     **unknown: NoReturn,
-) -> Model:
+) -> Model | GraphModel:
     """Train a model.
 
     Parameters
     ----------
-    data : Dataset or BlockedData
+    data : Dataset, BlockedData or GraphBatch
         Labeled sequences, from an extractor or a reader; blocks on disk where memory is short. The model
-        remembers the extractor (`Dataset.extractor`), so that it can do the same to new data.
-    dev : Dataset, optional
+        remembers the extractor (`Dataset.extractor`), so that it can do the same to new data. Or graphs with
+        labels, of `Graph.batch`, -1 where one is hidden: a kind without labels in any graph is summed out.
+    dev : Dataset or GraphBatch, optional
         Data to score the weights on: training ends when the score no longer rises, and the best are kept.
-    structure : a structure, or "chain" or "local-chain"
-        What is labeled how: a `Chain`, a `LocalChain` (a maximum-entropy Markov model) or `SemiMarkov`
-        segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their names are found
-        in the data.
+    structure : a structure, or "chain" or "local-chain", optional
+        What is labeled how: a `Chain`, the default, a `LocalChain` (a maximum-entropy Markov model) or
+        `SemiMarkov` segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their
+        names are found in the data. Graphs bring theirs.
     features : Features, or one of "observed", "all", "likely"
         Which weights there are: ``Features(min_count=3, transitions="observed")``. A word is short for
         ``Features(which=...)``.
@@ -75,12 +133,21 @@ def train(
     optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
+    method : a method of `crfkit.inference.methods`, or its name, optional
+        Of graphs: who sums and maximizes. Default: exact where the tables of a component have at most 2**22
+        cells, else belief propagation; ``model.how`` and ``model.training.notes`` say which.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
-        al. 2001), or at ``init(problem, layout)``. Default: at zero.
+        al. 2001), or at ``init(problem, layout)``. Default: at zero. Of graphs: a `GraphModel`, weights [F],
+        a function, "zero" or, the default, "piecewise": where the objective is not convex, at the weights of
+        a short piecewise training.
+    restarts : int
+        Of graphs with hidden labels: training begins so often from other random weights, and the best result
+        is kept, by the dev set where there is one, else by the objective.
     metric : str or function
         The score of the dev set; "auto": "segment_f1" where labels spell segments, else
         "token_accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
+        Of graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
     checkpoint : path or Checkpoints, optional
@@ -89,6 +156,8 @@ def train(
     unlabeled : Dataset, optional
         Further sequences without labels, for the objectives "entropy" and "posterior". Attributes that only
         they have get weights by ``features="all"``.
+    sample_weight : array [N], optional
+        Weight of each sequence or graph: 2 is as if it were there twice.
     seed : int
         For optimizers that draw and are given by name.
     threads : int, optional
@@ -101,7 +170,7 @@ def train(
 
     Returns
     -------
-    Model
+    Model, or GraphModel of graphs
         ``model.training`` says how it was trained. Ctrl-C ends training and returns the model so far:
         ``model.training.end`` is then "interrupted".
 
@@ -111,7 +180,7 @@ def train(
         Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
         The rule is in `crfkit.training.runs.convergence`.
     RuntimeWarning
-        More memory is expected to be needed than there is; see `forecast`.
+        More memory is expected to be needed than there is; see `forecast`. Small trainings are not looked at.
 
     Raises
     ------
@@ -136,39 +205,92 @@ def train(
     >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]), structure=Chain(order=2), **options)
     >>> model.layout.order, model.layout.weights
     (2, 37)
-    """
-    from crfkit.training.forecast import forecast_of
 
+    Graphs bring their structure:
+
+    >>> from crfkit import Graph
+    >>> graph = Graph({"token": ["D", "N"]}, word=["token"], step=["token", "token"])
+    >>> batch = graph.batch(
+    ...     labels={"token": ["D", "N"]}, scopes={"step": [[0, 1]]}, features={"word": [[1, 0], [0, 1]]}
+    ... )
+    >>> train(batch).predict(batch).names("token").tolist()
+    ['D', 'N']
+    """
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
-    asked, kept, ending = structure_of(structure), Features.of(features), Stop.of(stop)
-    check_number("seed", seed)
+    kept, ending = Features.of(features), Stop.of(stop)
+    check_number("seed", seed, whole=True)
     if threads is not None:
-        check_number("threads", threads)
-    _check_parts(optimizer, init, metric)
+        check_number("threads", threads, 1, whole=True)
+    _check_optimizer(optimizer, graphs=isinstance(data, GraphBatch))
     if callable(listeners):
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
-    goal = objective_of(objective, optimizer, asked.objective)
-    if isinstance(data, BlockedData):
-        check_blockwise(optimizer, goal)
-    with held_checkpoints(checkpoint) as keep:
-        if unlabeled is not None:
-            data = _with_unlabeled(data, unlabeled, goal)
-        known = TrainingData(data, threads)
-        dev = None if dev is None else checked_dataset(dev, "dev")
-        labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
-        fit = Fit(known, labeled, goal, kept, optimizer, ending, init, seed)
-        display = display_for(progress)
-        if not isinstance(data, BlockedData):
-            expected = forecast_of(fit, timed=display is not None)
-            expected.warn()
-            fit.outlook = expected.line
-        audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
-        try:
+    display = display_for(progress)
+    audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
+    fit: Fit | GraphFit
+    try:
+        if isinstance(data, GraphBatch):
+            from crfkit.training.graphs.fit import graph_fit
+
+            _refuse("sequences, and the data are graphs", structure=structure, unlabeled=unlabeled)
+            check_number("restarts", restarts, 1, whole=True)
+            goal = objective_of("likelihood" if objective is None else objective)
+            with held_checkpoints(checkpoint) as keep:
+                fit = graph_fit(
+                    data, goal, kept, optimizer, method, ending, sample_weight, init, seed, threads
+                )
+                return fit.best_of(restarts, dev, metric, keep, audience, begun)
+        many = None if restarts == 1 else restarts
+        _refuse("graphs, and the data are sequences", method=method, restarts=many)
+        asked = structure_of("chain" if structure is None else structure)
+        _check_start(init)
+        check_metric(metric)
+        goal = objective_of(objective, optimizer, asked.objective)
+        if isinstance(data, BlockedData):
+            check_blockwise(optimizer, goal)
+        with held_checkpoints(checkpoint) as keep:
+            known = TrainingData(_prepared(data, sample_weight, unlabeled, goal), threads)
+            dev = None if dev is None else checked_dataset(dev, "dev")
+            labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
+            fit = Fit(known, labeled, goal, kept, optimizer, ending, init, seed)
+            _look_ahead(fit, watched=display is not None)
             return fit.run(dev, metric, keep, audience, begun)
-        finally:
-            if display is not None:
-                display.close()
+    finally:
+        if display is not None:
+            display.close()
+
+
+def _refuse(whose: str, **given: object) -> None:
+    """Refuse options that the data have no use for."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} is for {whose}; leave it out")
+
+
+def _look_ahead(fit: Fit, *, watched: bool) -> None:
+    """Warn where memory is short, of large trainings; note what is expected for those who watch."""
+    samples, positions, labels, _ = fit.sizes()
+    cells = 20 * fit.layout.weights + positions * labels + samples * labels * labels
+    if isinstance(fit.data.data, BlockedData) or not (watched or cells >= _LARGE):
+        return
+    from crfkit.training.forecast import forecast_of
+
+    expected = forecast_of(fit, timed=watched)
+    expected.warn()
+    fit.outlook = expected.line
+
+
+def _prepared(
+    data: Dataset | BlockedData, sample_weight: ArrayLike | None, unlabeled: Dataset | None, goal: Objective
+) -> Dataset | BlockedData:
+    """Return the data with the weights of sequences and with those that have no labels."""
+    if sample_weight is not None:
+        if isinstance(data, BlockedData):
+            raise ValueError("sample_weight is for data in memory; write the weights into the blocks")
+        data = checked_dataset(data, "data")
+        weight = weights_of(sample_weight, len(data))
+        data = replace(data, batch=replace(data.batch, weight=weight))
+    return data if unlabeled is None else _with_unlabeled(data, unlabeled, goal)
 
 
 def _with_unlabeled(data: Dataset | BlockedData, more: Dataset, objective: Objective) -> Dataset:
@@ -220,13 +342,16 @@ def with_labels_of(structure: Structure, names: Sequence[str]) -> Structure:
     return structure
 
 
-def _check_parts(optimizer: object, init: object, metric: Metric | str) -> None:
-    """Refuse wrong arguments before any work begins."""
+def _check_optimizer(optimizer: object, *, graphs: bool) -> None:
+    """Refuse what is not an optimizer, before any work begins."""
     if isinstance(optimizer, str):
         if optimizer != "auto":
-            by_name(optimizer)
+            by_name(optimizer, graphs=graphs)
     elif isinstance(optimizer, type) or not callable(getattr(optimizer, "start", None)):
         raise TypeError(f"optimizer is {optimizer!r}, expected a name or an optimizer such as LBFGS()")
+
+
+def _check_start(init: object) -> None:
+    """Refuse what is not a start of sequences."""
     if not (init is None or init == "memm" or isinstance(init, Model) or callable(init)):
         raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')
-    check_metric(metric)

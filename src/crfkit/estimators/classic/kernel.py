@@ -31,7 +31,7 @@ from crfkit.objectives import MaxMargin
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.training.choose import objective_of
-from crfkit.training.runs.interrupt import pass_on
+from crfkit.training.runs.convergence import pass_on
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of, train
 

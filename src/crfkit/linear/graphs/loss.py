@@ -21,7 +21,7 @@ from crfkit.linear.graphs.margins import GraphMargins, graph_margin_lacks
 from crfkit.linear.graphs.minibatches import GraphMiniBatches
 from crfkit.linear.graphs.mistakes import DecodedGraphs, graph_perceptron_lacks
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.linear.graphs.watch import Tally, Watched
+from crfkit.linear.graphs.watch import CountedMethod, MethodStats
 from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
@@ -85,7 +85,7 @@ class GraphLoss(ViewedLoss):
             raise NotCoveredError(against)
         check_answers(objective, method)
         self.objective, self.layout, self.batch, self.threads = objective, layout, batch, threads
-        self.method, self.tally = method, Tally()
+        self.method, self.tally = method, MethodStats()
         self.weight = np.ones(batch.graphs) if weight is None else weight  # [N]
         self.scores = GraphScores(layout, batch)
         self._alone: dict[int, GraphLoss] = {}
@@ -153,7 +153,7 @@ class GraphLoss(ViewedLoss):
     def potentials(self, w: Floats) -> GraphPotentials:
         """Return the scores at w [F], which `method` answers for."""
         made = self.scores.potentials(w, threads=self.threads)
-        return replace(made, method=Watched(self.method, self.tally))
+        return replace(made, method=CountedMethod(self.method, self.tally))
 
     # ---- parts
 

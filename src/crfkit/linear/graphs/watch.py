@@ -11,11 +11,11 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Tally", "Watched"]
+__all__ = ["CountedMethod", "MethodStats"]
 
 
 @dataclass
-class Tally:
+class MethodStats:
     """How graphs were answered."""
 
     answers: int = 0  #: graphs times queries
@@ -79,11 +79,11 @@ def _all_queries(answers: list[How]) -> How:
 
 
 @dataclass(frozen=True)
-class Watched(Method):
+class CountedMethod(Method):
     """A method whose answers are tallied."""
 
     inner: Method = field(default_factory=Method)
-    tally: Tally = field(default_factory=Tally)
+    tally: MethodStats = field(default_factory=MethodStats)
 
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z of each graph."""
@@ -125,6 +125,6 @@ class Watched(Method):
         self.tally.note(found.how)
         return found
 
-    def without_observed(self, potentials: GraphPotentials) -> Watched:
+    def without_observed(self, potentials: GraphPotentials) -> CountedMethod:
         """Return the method for what is left once observed variables are cut out."""
-        return Watched(self.inner.without_observed(potentials), self.tally)
+        return CountedMethod(self.inner.without_observed(potentials), self.tally)

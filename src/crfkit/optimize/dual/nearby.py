@@ -2,7 +2,7 @@
 
 A run that makes the objective small leaves a gradient that swings where the objective curves most, and
 
-    P(w) - min P <= |g(w)|^2 / (2 l2)                                   (training/runs/certificate.py)
+    P(w) - min P <= |g(w)|^2 / (2 l2)                                   (training/runs/convergence.py)
 
 is then far too large. Near the optimum g is linear in w, so the last moves s_k of the weights and y_k of the
 gradient foresee it around them, and least squares takes most of the swings out:

@@ -256,7 +256,7 @@ class DualRun:
         self.w, self.evaluations, self.best = self.finisher.w, self.before + step.evaluations, step.objective
         if step.end is End.DIVERGED:
             return self._report(step.objective, step.gradient_norm, np.nan, step.stopped, step.end)
-        # Nesterov (2004), theorem 2.1.10; see training/runs/certificate.py
+        # Nesterov (2004), theorem 2.1.10; see training/runs/convergence.py
         self.bound = max(self.bound, step.objective - step.gradient_norm**2 / (2.0 * self.curvature))
         wanted = self.options.gap * abs(step.objective)
         if step.objective - self.bound > wanted:

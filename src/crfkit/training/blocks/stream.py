@@ -26,7 +26,7 @@ from crfkit.features import Conjunctions
 from crfkit.models.files.inspect import checked_alphabet
 from crfkit.models.files.recipes import plain_recipe, recipe_of
 from crfkit.structures.gold import GoldKind, kind_of_gold
-from crfkit.training.runs.fingerprint import digest
+from crfkit.training.runs.checkpoint import digest
 from crfkit.training.runs.tree import read_tree, write_tree
 
 __all__ = ["BlockedData"]

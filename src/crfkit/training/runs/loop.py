@@ -23,12 +23,11 @@ from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.optimize.problem import End, Run, Step, Stopped
 from crfkit.training.events import Listener, Progress, StopTraining
-from crfkit.training.runs.certificate import certify
-from crfkit.training.runs.record import RunRecord
-from crfkit.training.runs.remaining import seconds_left
+from crfkit.training.runs.convergence import certify
+from crfkit.training.runs.record import RunRecord, seconds_left
 from crfkit.training.stop import Stop
 
-__all__ = ["Facts", "NothingLearnedError", "Outcome", "follow"]
+__all__ = ["NothingLearnedError", "Outcome", "RunInfo", "follow"]
 
 _NAN = float("nan")
 
@@ -38,8 +37,8 @@ class NothingLearnedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts that decide about a run beside the user's options; they follow from the data and the problem."""
+class RunInfo:
+    """What decides about a run beside the user's options; they follow from the data and the problem."""
 
     dev_passes: float = 0.0  #: least passes between dev evaluations, where `Stop.dev_every` is None
     enough: float = 1e-4  #: a run that is certified to be so near has converged, however it ended
@@ -49,13 +48,13 @@ class Facts:
     halted: Stopped | None = None  #: why the run must not begin at all
 
 
-_NO_FACTS: Final = Facts()
+_NO_INFO: Final = RunInfo()
 
 
-def _verdict(stop: Stop, facts: Facts, record: RunRecord, seconds: float) -> Stopped | None:
+def _verdict(stop: Stop, info: RunInfo, record: RunRecord, seconds: float) -> Stopped | None:
     """Return why the run is over; None while it is not."""
-    if facts.halted or record.stop:
-        return facts.halted or record.stop
+    if info.halted or record.stop:
+        return info.halted or record.stop
     if stop.tolerance and record.excess and record.excess[-1] <= stop.tolerance:
         why = f"certified to be within {100.0 * stop.tolerance:.3g} % of the optimum"
         return Stopped(End.CONVERGED, why)
@@ -68,18 +67,18 @@ def _verdict(stop: Stop, facts: Facts, record: RunRecord, seconds: float) -> Sto
         return Stopped(End.PATIENCE, why)
     if stop.max_iterations is not None and record.iteration >= stop.max_iterations:
         why = f"the limit of {counted(stop.max_iterations or 0, 'iteration')} is reached"
-        return Stopped(End.LIMIT if stop.max_iterations and facts.optimum else End.PLANNED, why)
+        return Stopped(End.LIMIT if stop.max_iterations and info.optimum else End.PLANNED, why)
     if stop.max_seconds is not None and seconds >= stop.max_seconds:
         return Stopped(End.BUDGET, f"the time budget of {stop.max_seconds:g} s is spent")
     return None
 
 
-def _due(stop: Stop, facts: Facts, record: RunRecord, step: Step) -> bool:
+def _due(stop: Stop, info: RunInfo, record: RunRecord, step: Step) -> bool:
     """Return whether to evaluate the dev set after the next step of a record."""
     if stop.dev_every is not None:
         return (record.iteration + 1) % stop.dev_every == 0
     now = step.evaluations or record.iteration + 1.0
-    return now - record.judged() >= facts.dev_passes
+    return now - record.judged() >= info.dev_passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +102,7 @@ def follow(
     run: Run,
     record: RunRecord,
     stop: Stop,
-    facts: Facts = _NO_FACTS,
+    info: RunInfo = _NO_INFO,
     *,
     validate: Callable[[Floats], float] | None = None,
     save: Callable[[bool], object] | None = None,
@@ -120,7 +119,7 @@ def follow(
         What it has done before; written on.
     stop : Stop
         A tolerance of None asks for none.
-    facts : Facts, optional
+    info : RunInfo, optional
     validate : function of the weights, optional
         The dev score; the weights of the highest one are kept.
     save : function of a bool, optional
@@ -148,7 +147,7 @@ def follow(
     def steps(signals: Interrupts) -> Stopped:
         nonlocal whole
         try:
-            while (end := _verdict(stop, facts, record, clock())) is None:
+            while (end := _verdict(stop, info, record, clock())) is None:
                 if signals.asked:
                     raise KeyboardInterrupt
                 whole = False
@@ -156,8 +155,8 @@ def follow(
                 if step is None or failed is not None:
                     return failed or Stopped(End.DIVERGED, "")
                 good[:] = run.w
-                excess = certify(step, facts.curvature, convex=facts.convex).excess
-                due = _due(stop, facts, record, step)
+                excess = certify(step, info.curvature, convex=info.convex).excess
+                due = _due(stop, info, record, step)
                 score = _scored(validate, good) if validate is not None and due else _NAN
                 record.add(step, excess, score, clock(), good)
                 whole = True

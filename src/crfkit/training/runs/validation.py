@@ -1,18 +1,34 @@
-"""The dev set: how good weights are on data that training does not see."""
+"""The dev set, of sequences or of graphs: how good weights are on data that training does not see."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from crfkit import inference
 from crfkit._safe.printable import counted
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Ids
 from crfkit.data.dataset import Dataset
+from crfkit.inference.methods import Auto
+from crfkit.inference.methods.method import Method
+from crfkit.linear.graphs.score import GraphScores
+from crfkit.models.graph_model import GraphModel, accuracy, log_likelihood
 from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.models.tags import as_segments
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.training.graphs.data import checked_graphs
 
-__all__ = ["Validation", "check_metric"]
+__all__ = ["GraphMetric", "GraphValidation", "SequenceValidation", "Validation", "check_metric"]
+
+M = TypeVar("M")
+#: Gold labels and predicted ones by kind, ids [V] with -1 where the gold is unknown, to a number.
+GraphMetric: TypeAlias = Callable[[Mapping[str, Ids], Mapping[str, Ids]], float]
+
+_BUDGET = 2**22  #: cells of a component that is decoded exactly
 
 
 def check_metric(metric: Metric | str) -> None:
@@ -28,8 +44,29 @@ def check_metric(metric: Metric | str) -> None:
     metrics.named(metric)
 
 
-class Validation:
+class Validation(ABC, Generic[M]):
     """The dev score of weights, as a function of them.
+
+    Parameters
+    ----------
+    model : Model
+        Whose weights vary; it may change while its names stay.
+    name : str
+        What the score is called.
+    threads : int, optional
+    """
+
+    def __init__(self, model: M, name: str, threads: int | None) -> None:
+        self.model, self.name, self.threads = model, name, threads
+        self.notes: list[str] = []
+
+    @abstractmethod
+    def __call__(self, w: Floats) -> float:
+        """Return the score of weights [F]; more is better."""
+
+
+class SequenceValidation(Validation[Model]):
+    """The dev score of weights on sequences.
 
     Parameters
     ----------
@@ -44,11 +81,10 @@ class Validation:
     """
 
     def __init__(self, model: Model, dev: Dataset, metric: Metric | str, threads: int | None = None) -> None:
-        self.notes: list[str] = []
-        self.model, self._threads = model, threads
         self._function = None if metric == "log_likelihood" else model.judge(metric)
         named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
-        self.name = "log_likelihood" if self._function is None else named or type(metric).__name__
+        name = "log_likelihood" if self._function is None else named or type(metric).__name__
+        super().__init__(model, name, threads)
         dev = self._labeled(as_segments(dev) if model.segmental else dev)
         self._spelling = model.spelling_for(self._function)
         self._gold = gold_labels(dev, self._spelling.scheme)
@@ -74,8 +110,63 @@ class Validation:
         """Return the score of weights [F]."""
         model = replace(self.model, w=w)
         if self._function is None:
-            return float(np.sum(model.log_likelihood(self._batch, threads=self._threads))) / max(
+            return float(np.sum(model.log_likelihood(self._batch, threads=self.threads))) / max(
                 self._batch.positions, 1
             )
-        found = self._spelling.tags(model.path(self._batch, threads=self._threads))
+        found = self._spelling.tags(model.path(self._batch, threads=self.threads))
         return float(self._function(self._gold, found))
+
+
+class GraphValidation(Validation[GraphModel]):
+    """The dev score of weights on graphs.
+
+    Parameters
+    ----------
+    model : GraphModel
+        Whose weights vary.
+    dev : GraphBatch
+        Variables without a label do not count.
+    metric : {"auto", "accuracy", "log_likelihood"} or function
+        The share of right labels (also "auto"), the mean logarithm of the probability of known labels by
+        variable, or a function of gold and predicted labels by kind; more is better.
+    method : Method
+        Who sums and maximizes. An integer program, which a clock ends, is not begun: a score is a function
+        of the weights.
+    threads : int, optional
+    """
+
+    def __init__(
+        self,
+        model: GraphModel,
+        dev: GraphBatch,
+        metric: GraphMetric | str,
+        method: Method,
+        threads: int | None = None,
+    ) -> None:
+        metric = "accuracy" if metric == "auto" else metric
+        if not callable(metric) and metric not in ("accuracy", "log_likelihood"):
+            raise ValueError(
+                f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_likelihood' or a function of "
+                "gold and predicted labels by kind"
+            )
+        name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+        super().__init__(model, name, threads)
+        self._metric = metric
+        self._sums, self._best = method, method
+        if isinstance(method, Auto) or method.lacks("best"):
+            self._best = Auto(budget=getattr(method, "budget", _BUDGET), seconds=0.0)
+        self._dev = checked_graphs(dev, model.graph, "dev")
+        self._scores = GraphScores(model.layout, model.fitted(self._dev))
+
+    def __call__(self, w: Floats) -> float:
+        """Return the score of weights [F]."""
+        scores = self._scores.potentials(w, threads=self.threads)
+        label = self._dev.label
+        assert label is not None
+        if self._metric == "log_likelihood":
+            found = log_likelihood(scores, label, method=self._sums, threads=self.threads)
+            return float(np.sum(found)) / int((label >= 0).sum())
+        labeling = inference.decode(scores, self._best, threads=self.threads)
+        if callable(self._metric):
+            return float(self._metric(self._dev.by_kind(label), labeling.labels))
+        return accuracy(self._dev, labeling.labels)

@@ -22,11 +22,11 @@ from crfkit.structures.chains.chain import Chain, is_chain
 from crfkit.structures.gold import kind_of_gold
 from crfkit.training.data import checked_dataset
 from crfkit.training.events import Listener
-from crfkit.training.learners.induction.course import Course
 from crfkit.training.learners.induction.options import Induction
 from crfkit.training.learners.induction.ranking import Tokens
 from crfkit.training.learners.induction.report import Round
-from crfkit.training.runs.validation import Validation
+from crfkit.training.learners.induction.run import InductionRun
+from crfkit.training.runs.validation import SequenceValidation
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
@@ -101,32 +101,32 @@ def induce(
     asked = structure or Chain()
     checked = checked_dataset(data, "data")
     _check(checked, asked, goal, kept)
-    course = Course(checked, asked, goal, kept, options, seed, threads)
-    best, reason, score = course.state(), f"{options.rounds} rounds are done", -math.inf
+    run = InductionRun(checked, asked, goal, kept, options, seed, threads)
+    best, reason, score = run.state(), f"{options.rounds} rounds are done", -math.inf
     rounds: list[Round] = []
     number = 0
     for r in range(1, options.rounds + 1):
         begun = time.perf_counter()
-        tokens, found = course.look()
+        tokens, found = run.look()
         if not len(found):
             reason = _nothing(tokens, options)
             if r == 1:
                 raise ValueError(reason)
             break
-        added = course.add(found)
-        model = course.train()
-        scored = math.nan if dev is None else Validation(model, dev, metric, threads)(model.w)
-        told_of = course.described(tokens, found, added)
+        added = run.add(found)
+        model = run.train()
+        scored = math.nan if dev is None else SequenceValidation(model, dev, metric, threads)(model.w)
+        told_of = run.described(tokens, found, added)
         seconds = time.perf_counter() - begun
-        rounds.append(Round(r, tokens.wrong, len(tokens), told_of, len(course.keys), scored, seconds))
+        rounds.append(Round(r, tokens.wrong, len(tokens), told_of, len(run.keys), scored, seconds))
         if told is not None:
             told(rounds[-1])
         if dev is None or scored > score:
-            best, score, number = course.state(), scored, r
+            best, score, number = run.state(), scored, r
         elif r - number >= options.patience:
             reason = f"the dev score has not risen for {options.patience} rounds"
             break
-    ready, pairs = course.used(*best)
+    ready, pairs = run.used(*best)
     model = train(
         ready,
         dev,

@@ -1,19 +1,24 @@
-"""One training on graphs: data and options in, a `GraphModel` out."""
+"""One training on graphs: the objective bound to a layout and graphs, where it starts, and the model.
+
+Sequences have the same in `training/fit.py`; what both share is in `training/runs/run.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit import _native
 from crfkit.arrays import Floats, dot
 from crfkit.checks import check_choice
+from crfkit.inference.methods import Auto
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
+from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import Features
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
@@ -21,29 +26,31 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family, Objective
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Piecewise
-from crfkit.optimize.problem import Optimizer, Stopped
+from crfkit.optimize.problem import End, Optimizer, Stopped
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.events import Begin, Summary
-from crfkit.training.runs.certificate import Certificate
-from crfkit.training.runs.convergence import warn_of_convergence
-from crfkit.training.runs.course import Course, halted_by
-from crfkit.training.runs.fingerprint import described, digest
-from crfkit.training.runs.graph_validation import GraphValidation, check_learnable
-from crfkit.training.start import checked_start, warm_graph_start
+from crfkit.training.data import weights_of
+from crfkit.training.events import Failed, Listener, Summary, tell
+from crfkit.training.graphs.data import arrays_of, check_learnable, checked_graphs, has_hidden_kind
+from crfkit.training.runs.checkpoint import Checkpoints, digest
+from crfkit.training.runs.convergence import Certificate, warn_of_convergence
+from crfkit.training.runs.run import TrainingRun, halted_by
+from crfkit.training.runs.validation import GraphMetric, GraphValidation
+from crfkit.training.start import RandomStart, checked_start, warm_graph_start
 from crfkit.training.stop import Stop
 
-__all__ = ["GraphFit", "Init", "RandomStart"]
+__all__ = ["GraphFit", "GraphInit", "graph_fit", "training_method"]
 
 #: Where training on graphs starts: by name, at the weights of a model, at given weights [F], or at those that
 #: a function of the problem and the layout returns.
-Init: TypeAlias = Literal["piecewise", "zero"] | GraphModel | ArrayLike | Callable[[Any, Layout], Any] | None
+GraphInit: TypeAlias = (
+    Literal["piecewise", "zero"] | GraphModel | ArrayLike | Callable[[Any, Layout], Any] | None
+)
 _PIECEWISE_ITERATIONS = 20
+_BUDGET = 2**22  #: cells of the tables of a component that is summed exactly in training
 _FEW = 0.05  #: share of graphs that may miss the tolerance of a method without a warning
-_SPREAD = 0.5  #: standard deviation of first weights that are drawn
 
 
-class GraphFit(Course[GraphModel]):
+class GraphFit(TrainingRun[GraphModel]):
     """One training on graphs."""
 
     problem: GraphLoss
@@ -58,7 +65,7 @@ class GraphFit(Course[GraphModel]):
         stop: Stop,
         *,
         weight: Floats | None = None,
-        init: Init = "piecewise",
+        init: GraphInit = "piecewise",
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -72,17 +79,7 @@ class GraphFit(Course[GraphModel]):
         attract = attractive_weights(batch.graph, self.layout)
         self.penalty = replace(objective.penalty(self.layout), nonnegative=attract)
         self.problem = GraphLoss(objective, self.layout, batch, method, weight=weight, threads=threads)
-        self.named = isinstance(optimizer, str)
-        if not isinstance(optimizer, str):
-            self.optimizer, self.why = optimizer, "as asked for"
-        elif optimizer == "auto":
-            self.optimizer, self.why = choose(
-                self.problem, self.penalty, seed=seed, threads=threads, tolerance=stop.tolerance
-            )
-        else:
-            self.optimizer = by_name(optimizer, seed, threads, stop.tolerance, graphs=True)
-            self.why = "as asked for"
-        check_suits(self.problem, self.optimizer, self.penalty)
+        self.choose_optimizer(optimizer, graphs=True)
 
     def model(self, w: Floats, training: Summary | None = None) -> GraphModel:
         """Return a model with these weights [F]."""
@@ -91,39 +88,25 @@ class GraphFit(Course[GraphModel]):
         }
         return GraphModel(self.batch.graph, self.layout, w, names, training)
 
-    def fingerprint(self, dev: GraphBatch | None, metric: str) -> dict[str, str]:
-        """Everything that the result depends on."""
+    def marks(self, dev: GraphBatch | None) -> dict[str, str]:
+        """Return the graphs, the method, which weights there are, and the start."""
         return {
-            "version": _native.__version__,
-            "data": digest([*_arrays(self.batch), self.problem.weight]),
-            "dev": "none" if dev is None else digest(_arrays(dev)),
-            "metric": metric,
-            "objective": described(self.objective),
-            "optimizer": described(self.optimizer),
+            "data": digest([*arrays_of(self.batch), self.problem.weight]),
+            "dev": "none" if dev is None else digest(arrays_of(dev)),
             "method": str(self.problem.method),
             "layout": digest([self.layout]),
             "structure": repr(self.batch.graph),
             "start": self._start_name(),
         }
 
-    def begin(self, resumed: int) -> Begin:
-        """Return the event that training begins."""
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how many graphs, variables, labels and attributes there are."""
         batch = self.batch
         attributes = sum(self.layout.rows_of(name) for name in batch.features)
         labels = sum(batch.graph.width(kind) for kind in batch.graph.kinds)
-        return Begin(
-            batch.graphs,
-            batch.variables,
-            labels,
-            attributes,
-            self.layout.weights,
-            name_of(self.optimizer),
-            self.why,
-            tuple(self.notes),
-            resumed,
-        )
+        return batch.graphs, batch.variables, labels, attributes
 
-    def validation(self, dev: GraphBatch, metric: Any) -> Any:
+    def validation(self, dev: GraphBatch, metric: GraphMetric | str) -> GraphValidation:
         """Return the dev score as a function of the weights."""
         zero = self.model(np.zeros(self.layout.weights))
         return GraphValidation(zero, dev, metric, self.problem.method, self.threads)
@@ -155,7 +138,7 @@ class GraphFit(Course[GraphModel]):
             weight=self.weight,
             threads=self.threads,
         )
-        found = self.briefly(pieces, zero, _PIECEWISE_ITERATIONS, begun, self.threads)
+        found = self.briefly(pieces, zero, _PIECEWISE_ITERATIONS, begun)
         self.notes.append(
             f"the objective is not convex: training began with {_PIECEWISE_ITERATIONS} iterations of the "
             'objective piecewise (init="zero" begins at 0)'
@@ -195,6 +178,47 @@ class GraphFit(Course[GraphModel]):
         """Return how graphs were answered during training."""
         return self.problem.tally.sentences()
 
+    def best_of(
+        self,
+        restarts: int,
+        dev: GraphBatch | None,
+        metric: GraphMetric | str,
+        keep: Checkpoints | None,
+        audience: Sequence[Listener],
+        begun: float,
+    ) -> GraphModel:
+        """Train from several starts where labels are hidden, else once; return the best model.
+
+        It says how its graphs were answered (`GraphModel.how`), and many that were not is a warning.
+        """
+        starts = restarts if self.problem.kind == "set" else 1
+        latent = (self.init is None or isinstance(self.init, str)) and has_hidden_kind(self.batch)
+        found: list[tuple[float, GraphModel]] = []
+        for r in range(starts):
+            if latent or r:
+                self.init = RandomStart(self.seed, r)
+            there = keep if keep is None or starts == 1 else _within(keep, f"start-{r}")
+            model = self.run(dev, metric, there, audience, begun)
+            made = model.training
+            assert made is not None
+            found.append((-made.loss if dev is None else made.score, replace(model, how=self.how(model.w))))
+            if made.end == End.INTERRUPTED.value:
+                break
+        goodness = [each[0] for each in found]
+        number = int(np.nanargmax(goodness)) if np.isfinite(goodness).any() else 0
+        best = found[number][1]
+        if len(found) > 1 and best.training is not None:
+            what = "losses" if dev is None else "dev scores"
+            values = ", ".join(f"{abs(value):.6g}" for value in goodness)
+            note = f"start {number} of {len(found)} is the best; their {what} are {values}"
+            best = replace(best, training=replace(best.training, notes=(*best.training.notes, note)))
+        try:
+            warn_of_answers(best.how)
+        except Warning as error:  # a filter makes exceptions of warnings
+            tell(audience, Failed(error, best))
+            raise
+        return best
+
     def how(self, w: Floats) -> How:
         """Return how the graphs were answered in the last evaluation; ask at w [F] where it was of others."""
         found = self.problem.tally.how(self.batch.graphs)
@@ -203,42 +227,51 @@ class GraphFit(Course[GraphModel]):
             found = self.problem.tally.how(self.batch.graphs)
         return How.of("none", self.batch.graphs, exact=True) if found is None else found
 
-    def warn_of_answers(self, how: How) -> None:
-        """Warn where many graphs were not answered to the tolerance of the method."""
-        missed = 1.0 - float(how.converged.mean()) if len(how.converged) else 0.0
-        if missed > _FEW:
-            names = ", ".join(sorted({str(name) for name in how.method[~how.converged]}))
-            warn_of_convergence(
-                f"{names} did not converge for {100.0 * missed:.3g} % of the graphs in the last evaluation "
-                "of training, so that loss and gradient are rough there. Give the method more sweeps or "
-                "damping, as in method=BeliefPropagation(sweeps=1000, damping=0.5), use TreeReweighted(), "
-                "or train by PseudoLikelihood()."
-            )
+
+def training_method(given: Method | str | None) -> Method:
+    """Return who sums in training: exact where that takes at most 2**22 cells, unless a method is given."""
+    return Auto(budget=_BUDGET) if given is None else method_of(given)
 
 
-@dataclass(frozen=True)
-class RandomStart:
-    """First weights that are drawn: hidden labels that are alike at the start would stay alike.
+def graph_fit(
+    data: GraphBatch,
+    objective: Objective,
+    features: Features,
+    optimizer: Optimizer | str,
+    method: Method | str | None,
+    stop: Stop,
+    sample_weight: ArrayLike | None,
+    init: GraphInit,
+    seed: int,
+    threads: int | None,
+) -> GraphFit:
+    """Return the training of graphs by the options of `crfkit.train`."""
+    return GraphFit(
+        checked_graphs(data, data.graph, "data"),
+        objective,
+        features,
+        optimizer,
+        training_method(method),
+        stop,
+        weight=weights_of(sample_weight, data.graphs, "graphs"),
+        init="piecewise" if init is None else init,
+        seed=seed,
+        threads=threads,
+    )
 
-    Examples
-    --------
-    >>> RandomStart(seed=0, restart=2)
-    RandomStart(seed=0, restart=2)
-    """
 
-    seed: int
-    restart: int
-
-    def __call__(self, problem: Any, layout: Layout) -> Floats:
-        """Return weights [F]."""
-        return np.random.default_rng([self.seed, self.restart]).normal(scale=_SPREAD, size=layout.weights)
-
-
-def _arrays(batch: GraphBatch) -> list[Any]:
-    parts: list[Any] = [batch.width, batch.graph_of, *batch.scopes.values()]
-    parts += [] if batch.label is None else [batch.label]
-    for each in batch.features.values():
-        parts += (
-            [each.dense] if each.dense is not None else [tuple(x for x in each.rows or () if x is not None)]
+def warn_of_answers(how: How | None) -> None:
+    """Warn where many graphs were not answered to the tolerance of the method."""
+    missed = 1.0 - float(how.converged.mean()) if how is not None and len(how.converged) else 0.0
+    if how is not None and missed > _FEW:
+        names = ", ".join(sorted({str(name) for name in how.method[~how.converged]}))
+        warn_of_convergence(
+            f"{names} did not converge for {100.0 * missed:.3g} % of the graphs in the last evaluation "
+            "of training, so that loss and gradient are rough there. Give the method more sweeps or "
+            "damping, as in method=BeliefPropagation(sweeps=1000, damping=0.5), use TreeReweighted(), "
+            "or train by PseudoLikelihood()."
         )
-    return parts
+
+
+def _within(keep: Checkpoints, name: str) -> Checkpoints:
+    return replace(keep, folder=os.path.join(os.fspath(keep.folder), name))

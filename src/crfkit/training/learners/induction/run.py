@@ -1,4 +1,4 @@
-"""The course of an induction: the features so far, and what each round does to them."""
+"""The run of an induction: the features so far, and what each round does to them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from crfkit.training.learners.induction.report import Example, InducedFeature
 from crfkit.training.stop import Stop
 from crfkit.training.train import with_labels_of
 
-__all__ = ["Course"]
+__all__ = ["InductionRun"]
 
 _EXAMPLES = 3
 
 
-class Course:
+class InductionRun:
     """The features so far, data with their conjunctions, and a model that is trained a little."""
 
     def __init__(

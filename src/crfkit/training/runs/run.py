@@ -1,16 +1,21 @@
-"""One course of training, whatever is trained: start, follow the run, summarize it, warn.
+"""One run of training, whatever is trained: choose the optimizer, start, follow the run, summarize it, warn.
 
-What differs between sequences and graphs (data, models, dev sets) is left to subclasses.
+What differs between sequences (`training/fit.py`) and graphs (`training/graphs/fit.py`), data, models and dev
+sets, is left to subclasses.
 """
 
 from __future__ import annotations
 
+import platform
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
+from crfkit import _native
 from crfkit._safe.fields import Fields
 from crfkit._safe.interrupts import interrupts
 from crfkit.arrays import Floats, checked_later
@@ -18,23 +23,30 @@ from crfkit.checks import NotFiniteError
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed
-from crfkit.training.choose import by_name
-from crfkit.training.events import Begin, Event, Failed, Finished, Listener, Summary
-from crfkit.training.runs.certificate import Certificate, curvature_of
-from crfkit.training.runs.checkpoint import Checkpoints, Saver, held_checkpoints
-from crfkit.training.runs.convergence import remedy_for, warn_of_end
-from crfkit.training.runs.loop import Facts, NothingLearnedError, Outcome, follow
+from crfkit.training.choose import by_name, check_suits, choose, name_of
+from crfkit.training.events import COLUMNS, Begin, Event, Failed, Finished, Listener, Summary, tell
+from crfkit.training.runs.checkpoint import Checkpoints, Saver, described, held_checkpoints
+from crfkit.training.runs.convergence import (
+    Certificate,
+    certify,
+    curvature_of,
+    exact_step,
+    has_converged,
+    remedy_for,
+    warn_of_end,
+)
+from crfkit.training.runs.loop import NothingLearnedError, Outcome, RunInfo, follow
 from crfkit.training.runs.record import RunRecord
-from crfkit.training.runs.summing import summed_up, tell
+from crfkit.training.runs.validation import Validation
 from crfkit.training.stop import Stop
 
-__all__ = ["Course", "halted_by"]
+__all__ = ["TrainingRun", "halted_by"]
 
 M = TypeVar("M")
 _ENOUGH = 1e-4  # the tolerance by default
 
 
-class Course(ABC, Generic[M]):
+class TrainingRun(ABC, Generic[M]):
     """One training: a problem, its penalty, an optimizer, and when to stop."""
 
     problem: Any
@@ -45,7 +57,9 @@ class Course(ABC, Generic[M]):
     why: str  #: why this optimizer
     stop: Stop
     seed: int
+    threads: int | None
     notes: list[str]
+    outlook: str = ""  #: what is expected of it, for those who watch
     named: bool  #: whether the optimizer was given by name, or chosen: it has a tolerance by default
 
     # ---- what differs
@@ -55,16 +69,16 @@ class Course(ABC, Generic[M]):
         """Return a model with these weights [F]."""
 
     @abstractmethod
-    def fingerprint(self, dev: Any, metric: str) -> dict[str, str]:
-        """Everything that the result depends on."""
+    def marks(self, dev: Any) -> dict[str, str]:
+        """Return what the result depends on beside the options that all runs have."""
 
     @abstractmethod
-    def begin(self, resumed: int) -> Begin:
-        """Return the event that training begins, after so many iterations of a checkpoint."""
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how many samples, positions or variables, labels and attributes there are."""
 
     @abstractmethod
-    def validation(self, dev: Any, metric: Any) -> Any:
-        """Return the dev score as a function of weights [F], with `name`, `notes` and the `model` judged."""
+    def validation(self, dev: Any, metric: Any) -> Validation[M]:
+        """Return the dev score as a function of weights [F]."""
 
     @abstractmethod
     def dev_share(self, dev: Any) -> float:
@@ -95,6 +109,38 @@ class Course(ABC, Generic[M]):
         return certificate
 
     # ---- what they share
+
+    def choose_optimizer(self, given: Optimizer | str, *, graphs: bool = False) -> None:
+        """Take the optimizer that is given, or the fastest sound one; refuse one that does not suit."""
+        self.named, self.why = isinstance(given, str), "as asked for"
+        tolerance = self.stop.tolerance
+        if not isinstance(given, str):
+            self.optimizer = given
+        elif given == "auto":
+            self.optimizer, self.why = choose(
+                self.problem, self.penalty, seed=self.seed, threads=self.threads, tolerance=tolerance
+            )
+        else:
+            self.optimizer = by_name(given, self.seed, self.threads, tolerance, graphs=graphs)
+        check_suits(self.problem, self.optimizer, self.penalty)
+
+    def fingerprint(self, dev: Any, metric: str) -> dict[str, str]:
+        """Return everything that the result depends on; `metric` is empty without a dev set."""
+        every = self.stop.dev_every
+        return {
+            "version": _native.__version__,
+            **self.marks(dev),
+            "metric": metric and (metric if every is None else f"{metric} every {every}"),
+            "objective": described(self.objective),
+            "optimizer": described(self.optimizer),
+        }
+
+    def begin(self, resumed: int) -> Begin:
+        """Return the event that training begins, after so many iterations of a checkpoint."""
+        optimizer, notes = name_of(self.optimizer), tuple(self.notes)
+        samples, positions, labels, attributes = self.sizes()
+        sizes = (samples, positions, labels, attributes, self.layout.weights)
+        return Begin(*sizes, optimizer, self.why, notes, resumed, self.outlook)
 
     def run(
         self,
@@ -156,7 +202,7 @@ class Course(ABC, Generic[M]):
                 self.restore(saved, "pairs")
             F = self.problem.size
             w, record = saved.floats("w", F), RunRecord.of_state(saved.part("course"), F)
-        facts = self._facts(dev, halted)
+        info = self._info(dev, halted)
         if validate is not None:
             validate.model = self.model(w)
         state = None if saved is None else saved.part("run")
@@ -175,18 +221,18 @@ class Course(ABC, Generic[M]):
             tell(audience, event)
 
         def rescue(outcome: Outcome, error: BaseException) -> None:
-            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, facts, name))))
+            say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, info, name))))
 
         save = None if keep is None else Saver(keep, mark, record, snapshot, say, self.notes)
         tolerance = _ENOUGH if self.named else 0.0
         stop = self.stop if self.stop.tolerance is not None else replace(self.stop, tolerance=tolerance)
         outcome = follow(
-            run, record, stop, facts, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
+            run, record, stop, info, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
         )
-        return outcome, summed_up(self, outcome, record, facts, name)
+        return outcome, summed_up(self, outcome, record, info, name)
 
-    def _facts(self, dev: Any, halted: Stopped | None) -> Facts:
-        return Facts(
+    def _info(self, dev: Any, halted: Stopped | None) -> RunInfo:
+        return RunInfo(
             dev_passes=0.0 if dev is None else 5.0 * self.dev_share(dev),
             enough=_ENOUGH if self.stop.tolerance is None else self.stop.tolerance,
             curvature=curvature_of(self.penalty, self.problem.convex),
@@ -195,12 +241,10 @@ class Course(ABC, Generic[M]):
             halted=halted,
         )
 
-    def briefly(
-        self, problem: Any, w: Floats, iterations: int, begun: float, threads: int | None = None
-    ) -> Outcome:
+    def briefly(self, problem: Any, w: Floats, iterations: int, begun: float) -> Outcome:
         """Train for a few iterations, as a preparation."""
         stop = Stop(max_seconds=self.stop.max_seconds, max_iterations=iterations)
-        optimizer = by_name("lbfgs", self.seed, threads)
+        optimizer = by_name("lbfgs", self.seed, self.threads)
         if not problem.minimizes:
             optimizer = self.optimizer
         with checked_later():
@@ -211,3 +255,49 @@ class Course(ABC, Generic[M]):
 def halted_by(outcome: Outcome) -> Stopped | None:
     """Return why training must not go on after a preparation."""
     return Stopped(outcome.end, outcome.reason) if outcome.asked else None
+
+
+def summed_up(
+    fit: TrainingRun[Any], outcome: Outcome, record: RunRecord, info: RunInfo, metric: str
+) -> Summary:
+    """Return the summary of a training; `metric` is the name of the dev score."""
+    evaluations = record.rows[-1][3] if record.rows else 0.0
+    step = record.step(outcome.kept) if outcome.kept else None
+    if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
+        step = exact_step(fit.problem, fit.penalty, outcome.w, evaluations)
+        evaluations = step.evaluations
+    own = certify(step, info.curvature, convex=info.convex)
+    others = (
+        certify(record.step(i + 1), info.curvature, convex=info.convex) for i in range(record.iteration)
+    )
+    least = max((one.objective - one.gap for one in others if np.isfinite(one.gap)), default=np.nan)
+    certificate = fit.certified(own.with_bound(least), outcome.w)
+    excess = min([certificate.excess, *record.excess[-1:]], key=lambda e: (np.isnan(e), e))
+    history = {name: record.column(name) for name in COLUMNS}
+    for column in history.values():
+        column.setflags(write=False)
+    return Summary(
+        objective=repr(fit.objective),
+        loss=step.objective,
+        gap=certificate.gap,
+        certificate=str(certificate),
+        reason=outcome.reason,
+        optimizer=name_of(fit.optimizer),
+        why=fit.why,
+        seconds=outcome.seconds,
+        iterations=record.iteration,
+        evaluations=evaluations,
+        kept=outcome.kept,
+        score=outcome.score,
+        metric=metric,
+        seed=fit.seed,
+        notes=(*fit.notes, *fit.closing()),
+        versions={
+            "crfkit": _native.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        history=history,
+        end=outcome.end.value,
+        converged=has_converged(outcome.end, excess, info.enough),
+    )

@@ -1,0 +1,1 @@
+"""Training on graphs: what differs from sequences."""
