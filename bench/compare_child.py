@@ -134,7 +134,7 @@ def training(job: Job) -> Found:
     model = models[0]
     model.save(job.model(job.corpus))
     penalty = job.l2 / 2 * float(model.w @ model.w)
-    return figures, {f"objective {job.corpus}": penalty - float(model.log_likelihood(data).sum())}
+    return figures, {f"objective {job.corpus}": penalty - float(model.log_prob(data).sum())}
 
 
 class EnoughError(Exception):
@@ -198,7 +198,7 @@ def tagging(job: Job) -> Found:
         "opening a model|s": job.timed(lambda: crfkit.load(path)),
         "Tagger.tag, sequence by sequence|s": job.timed(lambda: [tagger.tag(x) for x in X]),
         "Model.predict|s": job.timed(lambda: model.predict(made, threads=1)),
-        "Model.marginals|s": job.timed(lambda: model.marginals(made, threads=1)),
+        "Model.marginals|s": job.timed(lambda: model.predict_proba(made, threads=1)),
         "ChainCRF.predict|s": job.timed(lambda: crf.predict(X)),
     }
     predicted = json.dumps([tagger.tag(x) for x in X])

@@ -90,7 +90,7 @@ def main() -> None:
     for column in ("constraint", "s", "speed, free = 1", "ways"):
         table.add_column(column, justify="right" if column != "ways" else "left")
     for name, timing in timings.items():
-        ways = model.decode(batch, kinds[name], threads=1).counts() if name in kinds else {}
+        ways = model._decode(batch, kinds[name], threads=1).counts() if name in kinds else {}
         rows.append(
             {"constraint": name, "ratio": free / timing.median, "ways": ways, "timing": plain(timing)}
         )

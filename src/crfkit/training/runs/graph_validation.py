@@ -13,7 +13,7 @@ from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.objective import Objective
-from crfkit.models.graph_model import GraphModel, accuracy, log_likelihood
+from crfkit.models.graph_model import GraphModel, accuracy, log_prob
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 
@@ -90,7 +90,7 @@ class GraphValidation:
         Whose weights vary.
     dev : GraphBatch
         Variables without a label do not count.
-    metric : {"auto", "accuracy", "log_likelihood"} or function
+    metric : {"auto", "accuracy", "log_prob"} or function
         The share of right labels (also "auto"), the mean logarithm of the probability of known labels by
         variable, or a function of gold and predicted labels by kind; more is better.
     method : Method
@@ -108,9 +108,9 @@ class GraphValidation:
         threads: int | None = None,
     ) -> None:
         metric = "accuracy" if metric == "auto" else metric
-        if not callable(metric) and metric not in ("accuracy", "log_likelihood"):
+        if not callable(metric) and metric not in ("accuracy", "log_prob"):
             raise ValueError(
-                f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_likelihood' or a function of "
+                f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_prob' or a function of "
                 "gold and predicted labels by kind"
             )
         self.name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
@@ -127,8 +127,8 @@ class GraphValidation:
         scores = self._scores.potentials(w, threads=self._threads)
         label = self._dev.label
         assert label is not None
-        if self._metric == "log_likelihood":
-            found = log_likelihood(scores, label, method=self._sums, threads=self._threads)
+        if self._metric == "log_prob":
+            found = log_prob(scores, label, method=self._sums, threads=self._threads)
             return float(np.sum(found)) / int((label >= 0).sum())
         labeling = inference.decode(scores, self._best, threads=self._threads)
         if callable(self._metric):

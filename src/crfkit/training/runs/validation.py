@@ -17,7 +17,7 @@ __all__ = ["Validation", "check_metric"]
 
 def check_metric(metric: Metric | str) -> None:
     """Refuse what is neither a name of a metric nor a function, before any work begins."""
-    if callable(metric) or metric in ("auto", "log_likelihood"):
+    if callable(metric) or metric in ("auto", "log_prob"):
         return
     if not isinstance(metric, str):
         raise TypeError(
@@ -38,7 +38,7 @@ class Validation:
     dev : Dataset
         Positions without a label cannot be scored: their sequences are left out.
     metric : str or function
-        A name of `crfkit.metrics`; "log_likelihood", the mean over positions; a function of gold and
+        A name of `crfkit.metrics`; "log_prob", the mean over positions; a function of gold and
         predicted labels, where more is better; "auto": what fits the labels, as in `Model.judge`.
     threads : int, optional
     """
@@ -46,9 +46,9 @@ class Validation:
     def __init__(self, model: Model, dev: Dataset, metric: Metric | str, threads: int | None = None) -> None:
         self.notes: list[str] = []
         self.model, self._threads = model, threads
-        self._function = None if metric == "log_likelihood" else model.judge(metric)
+        self._function = None if metric == "log_prob" else model.judge(metric)
         named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
-        self.name = "log_likelihood" if self._function is None else named or type(metric).__name__
+        self.name = "log_prob" if self._function is None else named or type(metric).__name__
         dev = self._labeled(as_segments(dev) if model.segmental else dev)
         self._spelling = model.spelling_for(self._function)
         self._gold = gold_labels(dev, self._spelling.scheme)
@@ -74,8 +74,8 @@ class Validation:
         """Return the score of weights [F]."""
         model = replace(self.model, w=w)
         if self._function is None:
-            return float(np.sum(model.log_likelihood(self._batch, threads=self._threads))) / max(
+            return float(np.sum(model.log_prob(self._batch, threads=self._threads))) / max(
                 self._batch.positions, 1
             )
-        found = self._spelling.tags(model.path(self._batch, threads=self._threads))
+        found = self._spelling.tags(model._path(self._batch, threads=self._threads))
         return float(self._function(self._gold, found))
