@@ -60,7 +60,7 @@ def objective_of(model: Model, dataset: Dataset, l2: float) -> float:
     """Return the exact objective of a model on the data that it was trained on."""
     if not np.isfinite(model.w).all():
         return math.inf
-    return Penalty(l2=l2).value(model.w) - float(model.log_likelihood(dataset.batch).sum())
+    return Penalty(l2=l2).value(model.w) - float(model.log_prob(dataset.batch).sum())
 
 
 def scored(corpus: Corpus, test: Callable[[], Dataset], model: Model) -> float:

@@ -81,8 +81,8 @@ def main() -> None:
         f"Before({first!r}, {last!r})": [Before(first, last)],
         f"AtMost({first!r}, 1)": [AtMost(first, 1)],
     }
-    calls: dict[str, Any] = {"free": partial(model.path, batch, threads=1)}
-    calls |= {name: partial(model.decode, batch, rules, threads=1) for name, rules in kinds.items()}
+    calls: dict[str, Any] = {"free": partial(model._path, batch, threads=1)}
+    calls |= {name: partial(model._decode, batch, rules, threads=1) for name, rules in kinds.items()}
     timings = interleaved(calls, repetitions=5, clock=process_time)
     free = timings["free"].median
     rows: list[dict[str, Any]] = []
@@ -90,7 +90,7 @@ def main() -> None:
     for column in ("constraint", "s", "speed, free = 1", "ways"):
         table.add_column(column, justify="right" if column != "ways" else "left")
     for name, timing in timings.items():
-        ways = model.decode(batch, kinds[name], threads=1).counts() if name in kinds else {}
+        ways = model._decode(batch, kinds[name], threads=1).counts() if name in kinds else {}
         rows.append(
             {"constraint": name, "ratio": free / timing.median, "ways": ways, "timing": plain(timing)}
         )

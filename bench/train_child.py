@@ -33,7 +33,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer, Run
 from crfkit.training.choose import by_name
 from crfkit.training.events import Event, Progress
-from crfkit.training.runs import course as loop_of
+from crfkit.training.runs import run as loop_of
 from crfkit.training.runs.convergence import Certificate
 
 

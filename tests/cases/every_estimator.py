@@ -26,10 +26,11 @@ from crfkit import (
 )
 from crfkit.estimators.classic import BayesianCRF, CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
 from crfkit.features.segments import phrase
+from crfkit.inference.graphs import GraphLabeling
 from crfkit.training import Boosting
 from tests.cases.graph_data import graphs
 
-__all__ = ["CASES", "LABELS", "Case"]
+__all__ = ["CASES", "LABELS", "Case", "same"]
 
 _RANDOM = np.random.default_rng(7)
 ROWS = [_RANDOM.normal(size=(int(n), 3)) for n in _RANDOM.integers(2, 7, 30)]
@@ -84,3 +85,14 @@ CASES: dict[str, Case] = {
     ),
     "MultiLabelCRF": Case(lambda: MultiLabelCRF(stop=FEW), MANY, (MANY[:, :2] > 0).astype(int)),
 }
+
+
+def same(one: Any, two: Any) -> bool:
+    """Return whether two answers are equal, whatever form they have."""
+    if isinstance(one, GraphLabeling):
+        return same(dict(one.labels), dict(two.labels))
+    if isinstance(one, dict):
+        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list) and one and isinstance(one[0], np.ndarray):
+        return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    return np.array_equal(one, two) if isinstance(one, np.ndarray) else bool(one == two)

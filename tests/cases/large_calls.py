@@ -70,7 +70,7 @@ def of_models(folder: Path, rng: np.random.Generator, threads: int | None) -> Ca
     made: Calls = {
         "load": lambda: Model.load(folder / "m.crf").predict(X[:2]),
         "predict": lambda: model.predict(X, threads=threads),
-        "marginals": lambda: model.marginals(data, threads=threads),
+        "marginals": lambda: model.predict_proba(data, threads=threads),
         "tag": lambda: [Tagger(model).tag(x) for x in X[:20]],
         "items": lambda: ItemExtractor()(X, y),
         "order 2": partial(learn, few, structure=Chain(order=2), optimizer="lbfgs"),

@@ -68,7 +68,7 @@ def test_items_give_the_tags_of_the_model_in_memory(folder: Path, place: Path) -
     )
     again = load(place / "items.crf")
     assert again.predict(X) == found.model.predict(X)
-    assert again.log_likelihood(X, y).tobytes() == found.model.log_likelihood(X, y).tobytes()
+    assert again.log_prob(X, y).tobytes() == found.model.log_prob(X, y).tobytes()
 
 
 @pytest.mark.parametrize(

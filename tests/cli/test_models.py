@@ -322,7 +322,7 @@ def test_hidden_states_are_tagged_as_labels(tmp_path: Path) -> None:
     write(tmp_path / "d.jsonl", ItemExtractor()(x[:2], y[:2]))
     told = [json.loads(line) for line in run("tag", out, tmp_path / "d.jsonl", "--json").stdout.splitlines()]
     assert [one["predicted"] for one in told] == crf.predict(x[:2])
-    log_p = crf.log_proba(x[:2], crf.predict(x[:2]))
+    log_p = crf.log_prob(x[:2], crf.predict(x[:2]))
     assert [one["probability"] for one in told] == pytest.approx(np.exp(log_p).tolist())
     lines = run("tag", out, tmp_path / "d.jsonl", "--marginals").stdout.splitlines()
     assert {cell.partition("/")[0] for cell in lines[0].split("\t")} == {"A", "B"}

@@ -83,9 +83,9 @@ def test_predictions_average_over_the_posterior(few: tuple[GraphBatch, Floats, F
     wanted = np.zeros((20, 2))
     for g in np.flatnonzero(p > 1e-6):
         wanted += p[g] * Elimination().marginals(scores.potentials(GRID[g]), False, 1).node.reshape(-1, 2)
-    found = crf.predict_marginals(new)["a"]
+    found = crf.predict_proba(new)["a"]
     assert np.abs(found - wanted).max() < 0.03
-    best = crf.map_.predict_marginals(new)["a"]
+    best = crf.map_.predict_proba(new)["a"]
     assert np.abs(best - wanted).max() > 0.04  # which the best weights miss
     assert (crf.predict(new)["a"] == found.argmax(axis=1)).all()
 
@@ -104,7 +104,7 @@ def test_seeds_and_threads_keep_the_bits() -> None:
         BayesianCRF(batch.graph, most=1, samples=6, seed=seed, threads=threads).fit(batch)
         for seed, threads in ((0, 1), (0, 2), (1, 1))
     ]
-    first, same, other = (crf.predict_marginals(batch)["a"] for crf in made)
+    first, same, other = (crf.predict_proba(batch)["a"] for crf in made)
     assert (first == same).all()
     assert (first != other).any()
 

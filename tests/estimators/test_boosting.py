@@ -105,11 +105,11 @@ def test_the_loss_falls_and_the_model_gives_it(shared: bool, steps: bool) -> Non
     X, y = phases(30, 1)
     crf = BoostedCRF(Boosting(rounds=12, shared=shared, steps=steps, subsample=0.7, trim=0.1)).fit(X, y)
     assert (np.diff(crf.losses_) < 0.0).all()
-    assert -crf.log_proba(X, y).sum() == pytest.approx(crf.losses_[-1], rel=1e-10)
+    assert -crf.log_prob(X, y).sum() == pytest.approx(crf.losses_[-1], rel=1e-10)
     assert crf.n_iter_ == 12
-    alone = crf.predict_marginals([X[0]], as_array=True)[0]
+    alone = crf.predict_proba([X[0]])[0]
     scores = {
-        labels: crf.log_proba([X[0]], [labels])[0] for labels in product(("even", "odd"), repeat=len(X[0]))
+        labels: crf.log_prob([X[0]], [labels])[0] for labels in product(("even", "odd"), repeat=len(X[0]))
     }
     assert np.exp([*scores.values()]).sum() == pytest.approx(1.0)
     first = sum(np.exp(p) for labels, p in scores.items() if labels[0] == crf.classes_[0])
@@ -137,7 +137,7 @@ def test_dev_set_ends_training_and_the_best_rounds_are_kept() -> None:
     best = int(np.argmin(crf.dev_losses_))
     assert crf.n_iter_ == best < 80
     assert len(crf.dev_losses_) == best + 5
-    assert -crf.log_proba(X_dev, y_dev).sum() == pytest.approx(crf.dev_losses_[best], rel=1e-10)
+    assert -crf.log_prob(X_dev, y_dev).sum() == pytest.approx(crf.dev_losses_[best], rel=1e-10)
 
 
 def test_window_threads_seed_and_constraints() -> None:
@@ -174,7 +174,7 @@ def test_files(tmp_path: Path) -> None:
     crf.save(path)
     again = BoostedCRF.load(path)
     assert again.predict(X) == crf.predict(X)
-    assert (again.log_proba(X, y) == crf.log_proba(X, y)).all()
+    assert (again.log_prob(X, y) == crf.log_prob(X, y)).all()
     assert again.window == 1
     data = path.read_bytes()
     for end in (0, 9, 100, len(data) // 2, len(data) - 1):

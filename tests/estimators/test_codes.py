@@ -48,9 +48,9 @@ def test_decoders_do_what_they_say() -> None:
     X = [[[f"{k}{t if rng.random() < 0.4 else rng.integers(0, 5)}" for k in "abc"] for t in s] for s in y]
     made = coded(columns=4).fit(X, y)
     bits = {
-        "hamming": np.stack([np.concatenate([c.best(c.dataset(X))]) for c in made.columns_], axis=1),
+        "hamming": np.stack([c._path(c.dataset(X)).label for c in made.columns_], axis=1),
         "marginals": np.stack(
-            [np.concatenate(c.marginals(c.dataset(X)))[:, 1] for c in made.columns_], axis=1
+            [np.concatenate(c.predict_proba(c.dataset(X)))[:, 1] for c in made.columns_], axis=1
         ),
     }
     found = {}

@@ -32,7 +32,7 @@ def test_kinds_of_x_without_a_template() -> None:
     sparse = [scipy.sparse.csr_matrix(rows) for rows in dense]
     two = crf(features="all").fit(sparse, Y)
     assert two.predict([scipy.sparse.csr_matrix(rows) for rows in dense_test]) == Y_TEST
-    assert abs(one.log_proba(dense, Y) - two.log_proba(sparse, Y)).max() < 0.02
+    assert abs(one.log_prob(dense, Y) - two.log_prob(sparse, Y)).max() < 0.02
     both = crf().fit(list(zip(X, dense, strict=True)), Y)
     assert both.predict(list(zip(X_TEST, dense_test, strict=True))) == Y_TEST
     with pytest.raises(ValueError, match="X has 0 real-valued columns, the model was fitted with"):
@@ -111,16 +111,16 @@ def test_wrong_labels_and_weights() -> None:
         fitted(metric=lambda gold, found: 1.0).score(X, Y, sample_weight=np.ones(24))
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_marginals", "sample", "score", "log_proba"])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "sample", "score", "log_prob"])
 def test_nothing_before_fit(method: str) -> None:
     with pytest.raises(NotFittedError, match="ChainCRF"):
         getattr(ChainCRF(), method)(X)
     with pytest.raises(NotFittedError):
-        ChainCRF().predict_kbest(X, 2)
+        ChainCRF().kbest(X, 2)
 
 
 def test_queries_that_need_labels() -> None:
-    for method in ("score", "log_proba"):
+    for method in ("score", "log_prob"):
         with pytest.raises(ValueError, match="labels"):
             getattr(fitted(), method)(X)
 
@@ -152,7 +152,7 @@ def test_one_sentence_of_rows_is_not_taken_for_sentences() -> None:
     assert made.predict([sentence]) == [["D", "N"]]
     calls: list[Callable[[Any], Any]] = [
         lambda x: made.predict(x),
-        lambda x: made.predict_marginals(x),
+        lambda x: made.predict_proba(x),
         lambda x: made.model_.predict(x),
         lambda x: made.model_.dataset(x, [["D"], ["N"]]),
         lambda x: crf(template="U0:%x[0,0]\n").fit(x, ["D", "N"]),

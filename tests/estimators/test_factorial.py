@@ -32,8 +32,8 @@ def test_without_rungs_every_column_is_a_chain() -> None:
     crf = FactorialCRF(rungs="none", stop=TIGHT).fit(X, y)
     for c in range(2):
         alone = ChainCRF(stop=TIGHT).fit(X, [[labels[c] for labels in each] for each in y])
-        expected = alone.predict_marginals(X, as_array=True)
-        for found, wanted in zip(crf.predict_marginals(X)[str(c)], expected, strict=True):
+        expected = alone.predict_proba(X)
+        for found, wanted in zip(crf.predict_proba(X)[str(c)], expected, strict=True):
             np.testing.assert_allclose(found, wanted, atol=2e-6)
 
 
@@ -41,8 +41,8 @@ def test_marginals_are_those_of_enumeration_and_rungs_join_columns() -> None:
     X, y = sentences(1)
     crf = FactorialCRF().fit(X, y)
     short = [each[:3] for each in X]
-    found = crf.predict_marginals(short)
-    counted = FactorialCRF.predict_marginals(clone_with(crf, Enumeration()), short)
+    found = crf.predict_proba(short)
+    counted = FactorialCRF.predict_proba(clone_with(crf, Enumeration()), short)
     for name in ("0", "1"):
         np.testing.assert_allclose(np.concatenate(found[name]), np.concatenate(counted[name]), atol=1e-9)
     assert crf.how_ is not None

@@ -49,7 +49,7 @@ def test_parameters_are_cloned_nested_and_shown() -> None:
 def test_queries_need_a_fitted_estimator() -> None:
     data = graphs(0)
     crf = GraphCRF(data.graph)
-    for ask in (crf.predict, crf.predict_marginals, crf.score, crf.log_likelihood, crf.sample):
+    for ask in (crf.predict, crf.predict_proba, crf.score, crf.log_prob, crf.sample):
         with pytest.raises(NotFittedError):
             ask(data)
 
@@ -58,7 +58,7 @@ def test_pickles_answer_as_before_and_threads_do_not_matter() -> None:
     data = graphs(0)
     crf = GraphCRF(data.graph, threads=1).fit(data)
     again = pickle.loads(pickle.dumps(crf))
-    assert again.predict_marginals(data)["a"].tobytes() == crf.predict_marginals(data)["a"].tobytes()
+    assert again.predict_proba(data)["a"].tobytes() == crf.predict_proba(data)["a"].tobytes()
     assert GraphCRF(data.graph, threads=3).fit(data).model_.w.tobytes() == crf.model_.w.tobytes()
 
 
@@ -82,14 +82,14 @@ def test_queries_are_those_of_inference() -> None:
     crf = GraphCRF(data.graph).fit(data)
     scores = crf.model_.potentials(data)
     gold = data.by_kind(np.asarray(data.label))
-    assert crf.log_likelihood(data) == pytest.approx(np.asarray(inference.log_prob(scores, gold)))
+    assert crf.log_prob(data) == pytest.approx(np.asarray(inference.log_prob(scores, gold)))
     assert crf.kbest(data, 3)["a"].tolist() == inference.kbest(scores, 3)["a"].tolist()
-    assert crf.sample(data, 4, seed=7)["b"].tolist() == inference.sample(scores, 4, 7)["b"].tolist()
-    assert crf.predict_marginals(data, cliques=True).clique["rung"].shape == (8, 3, 2)
+    assert crf.sample(data, 4, random_state=7)["b"].tolist() == inference.sample(scores, 4, 7)["b"].tolist()
+    assert crf.predict_proba(data, cliques=True).clique["rung"].shape == (8, 3, 2)
     right = [(crf.predict(data)[kind] == gold[kind]).mean() for kind in ("a", "b")]
     assert crf.score(data) == pytest.approx(np.mean(right))
     assert crf.score(data, kind="b") == right[1]
-    likeliest = crf.predict_marginals(data)["a"].argmax(axis=1)
+    likeliest = crf.predict_proba(data)["a"].argmax(axis=1)
     assert crf.predict(data, method="posterior")["a"].tolist() == likeliest.tolist()
     known = {"a": np.where(np.arange(8) % 2, gold["a"], -1)}
     assert (crf.predict(data, given=known)["a"][1::2] == gold["a"][1::2]).all()
@@ -102,7 +102,7 @@ def test_log_likelihood_sums_over_hidden_labels() -> None:
     label = np.asarray(data.label)
     within = inference.log_partition(scores.given(data.by_kind(label)), method="enumeration")
     total = inference.log_partition(scores, method="enumeration")
-    assert crf.log_likelihood(data) == pytest.approx(np.asarray(within) - np.asarray(total))
+    assert crf.log_prob(data) == pytest.approx(np.asarray(within) - np.asarray(total))
     assert crf.score(data, given="labels") == 1.0
 
 
@@ -172,9 +172,9 @@ def test_a_dev_set_keeps_the_best_weights_and_ends_training() -> None:
     assert crf.model_.training is not None
     assert crf.model_.training.metric == "right_b"
     assert crf.model_.training.score == crf.score(dev, kind="b")
-    crf = GraphCRF(train.graph, stop=stop, metric="log_likelihood").fit(train, dev=dev)
+    crf = GraphCRF(train.graph, stop=stop, metric="log_prob").fit(train, dev=dev)
     assert crf.model_.training is not None
-    assert crf.model_.training.score == pytest.approx(crf.log_likelihood(dev).sum() / 16)
+    assert crf.model_.training.score == pytest.approx(crf.log_prob(dev).sum() / 16)
 
 
 def test_a_resumed_run_has_the_bits_of_the_whole_one(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_neighbors_help_and_answers_have_the_shapes_of_images() -> None:
     alone = np.mean([np.mean((x[:, :, 0] > 0.5) == (label == 7)) for x, label in zip(X, y, strict=True)])
     assert crf.score(X, y) > alone + 0.05
     assert crf.classes_.tolist() == [3, 7]
-    for image, p, label in zip(crf.predict(X), crf.predict_marginals(X), y, strict=True):
+    for image, p, label in zip(crf.predict(X), crf.predict_proba(X), y, strict=True):
         assert image.shape == label.shape
         assert {*np.unique(image).tolist()} <= {3, 7}
         assert p.shape == (*label.shape, 2)
@@ -42,9 +42,9 @@ def test_marginals_are_those_of_enumeration() -> None:
     X, y = squares(1, 2)
     crf = GridCRF(connect=8, contrast="exp", stop=FEW).fit(X, y)
     small = [x[:3, :4] for x in X]
-    found = crf.predict_marginals(small)
+    found = crf.predict_proba(small)
     crf.method = Enumeration()
-    for one, other in zip(found, crf.predict_marginals(small), strict=True):
+    for one, other in zip(found, crf.predict_proba(small), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 

@@ -100,7 +100,7 @@ def test_queries_agree_with_sums_over_states() -> None:
     model = crf.model_
     states = model.states
     assert states is not None
-    shares = crf.predict_marginals(x, as_array=True)
+    shares = crf.predict_proba(x)
     by_state = inference.marginals(model.potentials(model.batch_of(x))).node
     np.testing.assert_allclose(np.concatenate(shares), by_state.reshape(-1, 2, 3).sum(axis=2), atol=1e-12)
     best = [[model.answers[i] for i in share.argmax(axis=1)] for share in shares]
@@ -108,23 +108,22 @@ def test_queries_agree_with_sums_over_states() -> None:
     assert model.predict(x, method="viterbi") == clone(crf).set_params(decoding="viterbi").fit(
         *turning(80)
     ).predict(x)
-    log_p: Floats = crf.log_proba(x, y)
+    log_p: Floats = crf.log_prob(x, y)
     clamped = model.potentials(model.batch_of(x)).clamped(
         np.array([[s[0] == label for s in states.labels] for one in y for label in one])
     )
     total = inference.log_partition(model.potentials(model.batch_of(x)))
     np.testing.assert_allclose(log_p, inference.log_partition(clamped) - total, atol=1e-10)
-    assert crf.log_proba([x[0]], [["?"] * len(x[0])])[0] == -np.inf
+    assert crf.log_prob([x[0]], [["?"] * len(x[0])])[0] == -np.inf
     tagger = Tagger(model)
     assert tagger.tag(x[0]) == crf.predict(x)[0]
     assert tagger.labels == model.answers
     assert tagger.probability(x[0], y[0]) == pytest.approx(float(np.exp(log_p[0])), rel=1e-9)
-    draws = crf.sample(x[:1], n=400)[0]
+    draws = crf.sample(x[:1], 400)[0]
     first = np.mean([draw[0] == "A" for draw in draws])
     assert first == pytest.approx(shares[0][0, crf.classes_.tolist().index("A")], abs=0.1)
-    only = np.zeros((sum(map(len, x)), 2), dtype=bool)
-    only[:, 1] = True
-    assert {label for one in model.predict(x, allowed=only) for label in one} == {model.answers[1]}
+    only = [[model.answers[1]] * len(one) for one in x]
+    assert model.predict(x, given=only) == crf.predict(x, given=only) == only
 
 
 def test_files_copies_and_conventions(tmp_path: Path) -> None:
@@ -196,5 +195,7 @@ def test_more_that_is_refused() -> None:
     crf = HiddenChainCRF().fit(x, y)
     with pytest.raises(ValueError, match="decoding is 'best'"):
         crf.set_params(decoding="best")
-    with pytest.raises(ValueError, match="predict_kbest is not for models with hidden states"):
-        crf.predict_kbest(x, 2)
+    with pytest.raises(AttributeError, match=r"has no kbest: a label sequence is a sum over many paths"):
+        crf.kbest(x, 2)
+    with pytest.raises(ValueError, match="kbest is not for models with hidden states"):
+        crf.model_.kbest(x, 2)

@@ -81,7 +81,7 @@ def test_the_chain_model_is_the_posterior(words: list[str]) -> None:
     assert hmm.log_likelihood([words])[0] == pytest.approx(total, rel=1e-12)
     for y, log_p in scores.items():
         names = [str(hmm.classes_[i]) for i in y]
-        assert hmm.log_proba([words], [names])[0] == pytest.approx(log_p - total, abs=1e-10)
+        assert hmm.log_prob([words], [names])[0] == pytest.approx(log_p - total, abs=1e-10)
         assert hmm.log_likelihood([words], [names])[0] == pytest.approx(log_p, abs=1e-10)
     best = max(scores, key=lambda y: scores[y])
     assert hmm.predict([words]) == [[hmm.classes_[i] for i in best]]
@@ -197,8 +197,8 @@ def test_the_model_is_saved_and_tags(tmp_path: Path) -> None:
     hmm.model_.save(tmp_path / "hmm.crf")
     model = Model.load(tmp_path / "hmm.crf")
     assert Tagger(model).tag(W_TEST[0]) == hmm.predict(W_TEST)[0]
-    found = model.marginals(model.dataset([["new"]]))
-    np.testing.assert_array_equal(found[0], hmm.predict_marginals([["new"]], True)[0])
+    found = model.predict_proba(model.dataset([["new"]]))
+    np.testing.assert_array_equal(found[0], hmm.predict_proba([["new"]])[0])
 
 
 def test_generated_sequences_follow_the_tables() -> None:

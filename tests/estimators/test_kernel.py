@@ -70,12 +70,12 @@ def test_likelihood_has_the_optimum_of_weights_and_probabilities() -> None:
     by_kernel = KernelChainCRF("linear", stop=Stop(tolerance=1e-8), **options).fit(X, y)
     by_weights = ChainCRF(stop=Stop(tolerance=1e-8), **options).fit(X, y)
     for ours, theirs in zip(
-        by_kernel.predict_marginals(X, as_array=True),
-        by_weights.predict_marginals(X, as_array=True),
+        by_kernel.predict_proba(X),
+        by_weights.predict_proba(X),
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
-    np.testing.assert_allclose(by_kernel.log_proba(X, y), by_weights.log_proba(X, y), atol=1e-3)
+    np.testing.assert_allclose(by_kernel.log_prob(X, y), by_weights.log_prob(X, y), atol=1e-3)
 
 
 def test_items_become_sparse_rows(tmp_path: Path) -> None:

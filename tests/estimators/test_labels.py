@@ -48,11 +48,11 @@ def test_the_loss_of_a_set_is_that_of_its_labelings() -> None:
     sets: list[Any] = [["D", {"N", "V"}, None], [{"D", "unheard"}]]
     x = [X_TEST[0][:1] * 3, X_TEST[0][:1]]
     every = [[a, b, c] for a, b, c in product("D", "NV", "DNV")]
-    each = np.exp(made.log_proba([x[0]] * len(every), every)).sum()
-    found = made.log_proba(x, sets)
+    each = np.exp(made.log_prob([x[0]] * len(every), every)).sum()
+    found = made.log_prob(x, sets)
     assert np.exp(found[0]) == pytest.approx(each, rel=1e-9)
-    assert found[1] == pytest.approx(made.log_proba(x[1:], [["D"]])[0])
-    assert made.log_proba(A_WORD, [[{"unheard"}]]) == [-np.inf]
+    assert found[1] == pytest.approx(made.log_prob(x[1:], [["D"]])[0])
+    assert made.log_prob(A_WORD, [[{"unheard"}]]) == [-np.inf]
 
 
 def test_attributes_of_sets_have_weights_for_their_labels() -> None:

@@ -31,7 +31,7 @@ def test_single_positions_are_logistic_regression(kind: str) -> None:
     logistic.fit(rows, y, sample_weight=weight)
     made = crf(objective=Likelihood(l2=0.7), optimizer=NEAR, features="all")
     made.fit(given[kind], [[label] for label in y.tolist()], sample_weight=weight)
-    found = np.concatenate(made.predict_marginals(given[kind], as_array=True))
+    found = np.concatenate(made.predict_proba(given[kind]))
     order = [made.classes_.tolist().index(label) for label in logistic.classes_]
     np.testing.assert_allclose(found[:, order], logistic.predict_proba(rows), atol=1e-4)
 
@@ -45,10 +45,10 @@ def test_sample_weight_is_repetition(options: dict[str, Any]) -> None:
     one = crf(**options).fit(X, Y, sample_weight=weight)
     two = crf(**options).fit([X[n] for n in repeated], [Y[n] for n in repeated])
     near = 1e-3  # "auto" ends at a certified gap
-    np.testing.assert_allclose(one.log_proba(X, Y), two.log_proba(X, Y), atol=near)
-    assert abs(one.log_proba(X, Y) - fitted(**options).log_proba(X, Y)).max() > 2 * near
+    np.testing.assert_allclose(one.log_prob(X, Y), two.log_prob(X, Y), atol=near)
+    assert abs(one.log_prob(X, Y) - fitted(**options).log_prob(X, Y)).max() > 2 * near
     noisy = [["D"] * len(y) for y in Y]
-    for metric in ("token_accuracy", "sequence_accuracy", "token_f1_macro", "log_likelihood"):
+    for metric in ("token_accuracy", "sequence_accuracy", "token_f1_macro", "log_prob"):
         one.set_params(metric=metric)
         plain = one.score([X[n] for n in repeated], [noisy[n] for n in repeated])
         assert one.score(X, noisy, sample_weight=weight) == pytest.approx(plain)
@@ -75,7 +75,7 @@ def test_dev_set_constraints_and_scheme() -> None:
 def test_unknown_labels_are_summed_over() -> None:
     hidden: list[list[str | None]] = [[y if n % 2 else None for n, y in enumerate(s)] for s in Y]
     made = crf(stop=Stop(max_iterations=20)).fit(X, hidden)
-    assert np.all(made.log_proba(X, hidden) >= made.log_proba(X, made.predict(X)) - 1e-9)
+    assert np.all(made.log_prob(X, hidden) >= made.log_prob(X, made.predict(X)) - 1e-9)
 
 
 # ---- queries --------------------------------------------------------------------------------------
@@ -90,38 +90,41 @@ def test_queries_agree() -> None:
     assert made.predict([X_TEST[0]] * 2) == [found[0]] * 2  # equal lengths make no array
     assert made.predict([]) == []
     assert made.predict([[]]) == [[]]
-    arrays, dicts = made.predict_marginals(X_TEST, as_array=True), made.predict_marginals(X_TEST)
+    arrays = made.predict_proba(X_TEST)
+    dicts = arrays.to_dicts()
     for array, rows in zip(arrays, dicts, strict=True):
         np.testing.assert_allclose(array.sum(axis=1), 1.0)
         assert [[row[y] for y in made.classes_] for row in rows] == array.tolist()
-    best = made.predict_kbest(X_TEST, 3)
+    best = made.kbest(X_TEST, 3)
     assert [one[0][0] for one in best] == found
     for one, x in zip(best, X_TEST, strict=True):
-        again = made.log_proba([x] * len(one), [labels for labels, _ in one])
-        np.testing.assert_allclose([p for _, p in one], again, atol=1e-9)
-    draws = made.sample(X_TEST, n=400, seed=1)
-    assert draws == made.sample(X_TEST, n=400, seed=1)
-    assert made.sample(X_TEST, n=3) == made.sample(X_TEST, n=3, seed=0)
+        again = made.log_prob([x] * len(one), [each.labels for each in one])
+        np.testing.assert_allclose([each.log_prob for each in one], again, atol=1e-9)
+    draws = made.sample(X_TEST, 400, random_state=1)
+    assert draws == made.sample(X_TEST, 400, random_state=1)
+    assert made.sample(X_TEST, 3) == made.sample(X_TEST, 3, random_state=0)
     share = np.mean([[y[0] == "D" for y in draws[n]] for n in range(len(draws))], axis=1)
     assert abs(share - [rows[0]["D"] for rows in dicts]).max() < 0.1
-    assert made.log_proba(A_WORD, [["unheard"]]) == [-np.inf]
-    assert made.log_proba(A_WORD, [[None]]) == pytest.approx([0.0])
+    assert made.log_prob(A_WORD, [["unheard"]]) == [-np.inf]
+    assert made.log_prob(A_WORD, [[None]]) == pytest.approx([0.0])
     with pytest.raises(ValueError, match=r"none of its labels \(unheard\) is one of the model \(D, N, V\)"):
         made.score(X_TEST, [["unheard"] * len(y) for y in Y_TEST])
     with pytest.raises(ValueError, match="k is 0"):
-        made.predict_kbest(X, 0)
-    with pytest.raises(ValueError, match="n is 0"):
+        made.kbest(X, 0)
+    with pytest.raises(ValueError, match="n_samples is 0"):
         made.sample(X, 0)
 
 
 def test_single_sequences() -> None:
     made = fitted()
-    for x, labels, rows in zip(X_TEST, made.predict(X_TEST), made.predict_marginals(X_TEST), strict=True):
-        assert made.predict_single(x) == labels
-        single = made.predict_marginals_single(x)
+    for x, labels, rows in zip(
+        X_TEST, made.predict(X_TEST), made.predict_proba(X_TEST).to_dicts(), strict=True
+    ):
+        assert made.tag(x) == labels
+        single = made.predict_proba([x]).to_dicts()[0]
         assert [pytest.approx(row, abs=1e-12) for row in rows] == single
     with_template = crf(template="w[0]").fit(W, Y)
-    assert with_template.predict_single(W_TEST[0]) == Y_TEST[0]
+    assert with_template.tag(W_TEST[0]) == Y_TEST[0]
 
 
 def test_weights_by_name() -> None:

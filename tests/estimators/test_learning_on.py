@@ -79,10 +79,10 @@ def test_partial_fit_leaves_what_l1_made_sparse_and_what_it_kept() -> None:
 
 
 def test_partial_fit_without_data_by_other_optimizers() -> None:
-    found = freed().partial_fit(X_TEST, Y_TEST).log_proba(X, Y)
+    found = freed().partial_fit(X_TEST, Y_TEST).log_prob(X, Y)
     for name in ("lbfgs", "plbfgs", "cg", "newton"):
         made = freed().set_params(optimizer=name).partial_fit(X_TEST, Y_TEST)
-        np.testing.assert_allclose(made.log_proba(X, Y), found, atol=1e-2)
+        np.testing.assert_allclose(made.log_prob(X, Y), found, atol=1e-2)
     with pytest.raises(ValueError, match="a chain of order 1, this one a chain of order 2"):
         fitted().set_params(structure__order=2).partial_fit(X, Y)
     with pytest.raises(ValueError, match="use LBFGS"):
@@ -162,7 +162,7 @@ def test_with_its_data_it_ends_where_fit_on_both_does(model: str) -> None:
     made.partial_fit(X_TEST[5:], Y_TEST[5:], sample_weight=weight[5:8])
     assert len(held) == 14
     assert len(made.data_) == 22
-    np.testing.assert_allclose(made.log_proba(X, Y), both.log_proba(X, Y), atol=1e-5)
+    np.testing.assert_allclose(made.log_prob(X, Y), both.log_prob(X, Y), atol=1e-5)
 
 
 def test_data_are_held_until_they_are_freed_and_never_pickled() -> None:
@@ -215,7 +215,7 @@ def test_one_label_is_enough_to_learn_on_from() -> None:
 )
 def test_what_cannot_learn_on_has_no_partial_fit(made: Any) -> None:
     assert not hasattr(made, "partial_fit")
-    with pytest.raises(AttributeError, match=r"has no partial_fit, it cannot learn on .*: .*call fit"):
+    with pytest.raises(AttributeError, match=r"has no partial_fit: .*call fit"):
         made.partial_fit(X, Y)
 
 

@@ -23,10 +23,10 @@ def test_it_is_a_chain_with_another_structure() -> None:
 def test_what_follows_a_label_does_not_change_it() -> None:
     memm = MEMM().fit(X, Y)
     x = next(x for x in X_TEST if len(x) > 2)
-    whole, begin = (memm.predict_marginals([part], as_array=True)[0] for part in (x, x[:2]))
+    whole, begin = (memm.predict_proba([part])[0] for part in (x, x[:2]))
     np.testing.assert_allclose(whole[:2], begin, rtol=1e-12)
     crf = ChainCRF().fit(X, Y)
-    whole, begin = (crf.predict_marginals([part], as_array=True)[0] for part in (x, x[:2]))
+    whole, begin = (crf.predict_proba([part])[0] for part in (x, x[:2]))
     assert not np.allclose(whole[:2], begin, rtol=1e-6)
 
 

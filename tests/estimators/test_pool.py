@@ -46,7 +46,7 @@ def test_learns_and_answers_as_one_chain(options: dict[str, Any], tmp_path: Path
     assert again.predict(again.dataset(X_TEST)) == made.predict(X_TEST)
     assert again.training is not None
     assert "a pool of" in again.training.notes[0]
-    assert [len(one) for one in made.predict_marginals(X_TEST, as_array=True)] == [len(x) for x in X_TEST]
+    assert [len(one) for one in made.predict_proba(X_TEST)] == [len(x) for x in X_TEST]
 
 
 def test_one_expert_with_everything_is_the_chain() -> None:

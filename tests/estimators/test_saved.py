@@ -15,11 +15,10 @@ from crfkit.errors import DataWarning
 from crfkit.estimators.classic import CodeCRF
 from crfkit.features import ItemExtractor
 from crfkit.features.segments import phrase, segment_features
-from crfkit.inference.graphs import GraphLabeling
 from crfkit.models.files import write_model
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import ModelFileError
-from tests.cases.every_estimator import CASES, ITEMS, Case
+from tests.cases.every_estimator import CASES, ITEMS, Case, same
 
 #: Whose model does not stand alone -> what its refusal names.
 PARTS = {
@@ -31,16 +30,6 @@ PARTS = {
     "CodeCRF by marginals": r"estimator\.save\(folder\).*CodeCRF\.load\(folder\)",
     "BayesianCRF": r"pickle the estimator, or save estimator\.map_",
 }
-
-
-def same(one: Any, two: Any) -> bool:
-    if isinstance(one, GraphLabeling):
-        return same(dict(one.labels), dict(two.labels))
-    if isinstance(one, dict):
-        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
-    if isinstance(one, list) and one and isinstance(one[0], np.ndarray):
-        return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-    return np.array_equal(one, two) if isinstance(one, np.ndarray) else bool(one == two)
 
 
 def predicted(name: str, one: Case, model: Any) -> Any:

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crfkit import Likelihood, Model, SemiCRF, SemiMarkov, Stop, inference
 from crfkit.features import ItemExtractor
+from tests.cases.spans import bare
 
 WORDS = [
     "in New York it rains",
@@ -37,7 +38,7 @@ def test_lengths_are_found_in_the_tags() -> None:
     assert dict(zip(structure.labels, structure.max_length, strict=True)) == {"O": 1, "CITY": 2}
     assert fitted.predict(X) == Y
     assert fitted.score(X, Y) == 1.0
-    assert fitted.predict_segments(X)[3] == [(0, 2, "CITY"), (2, 4, "CITY")]
+    assert bare(fitted.predict_spans(X))[3] == [(0, 2, "CITY"), (2, 4, "CITY")]
     again = pickle.loads(pickle.dumps(fitted))
     assert again.predict(X) == Y
 
@@ -55,7 +56,7 @@ def test_tags_come_back_in_their_scheme(scheme: str, tmp_path: Path) -> None:
     loaded = Model.load(tmp_path / "m.crf")
     assert loaded.scheme == scheme
     assert loaded.predict(x) == y
-    assert loaded.segments(x) == [[(0, 2, "C")], [(0, 1, "C")]]
+    assert bare(loaded.predict_spans(x)) == [[(0, 2, "C")], [(0, 1, "C")]]
     assert loaded.evaluate(x, "segment_f1", y=y) == loaded.evaluate(x, "token_accuracy", y=y) == 1.0
 
 
@@ -67,22 +68,22 @@ def test_long_stretches_outside_are_segments() -> None:
 
 def test_alternatives_draws_and_marginals_agree_with_all_segmentations() -> None:
     fitted = crf(objective=Likelihood(l2=1.0)).fit(X, Y)
-    (several,) = fitted.predict_kbest(X[:1], 10_000)
-    share = np.exp([log_p for _, log_p in several])
+    (several,) = fitted.kbest(X[:1], 10_000)
+    share = np.array([one.probability for one in several])
+    np.testing.assert_allclose(np.exp([one.log_prob for one in several]), share)
     assert share.sum() == pytest.approx(1.0, rel=1e-9)
-    assert len({tuple(segments) for segments, _ in several}) == len(several)
-    assert several[0][0] == fitted.predict_segments(X[:1])[0]
+    assert len({tuple(one.spans) for one in several}) == len(several)
+    assert several[0].spans == bare(fitted.predict_spans(X[:1]))[0]
     (probable,) = fitted.predict_segment_marginals(X[:1], least=1e-12)
     cities = {(a, b): p for a, b, label, p in probable if label == "CITY"}
     expected = {
-        span: sum(p for (segments, _), p in zip(several, share, strict=True) if (*span, "CITY") in segments)
-        for span in cities
+        span: sum(one.probability for one in several if (*span, "CITY") in one.spans) for span in cities
     }
     assert cities == pytest.approx(expected, rel=1e-9)
-    assert {(a, b) for segments, _ in several for a, b, _ in segments} == cities.keys()
-    draws = fitted.sample(X[:1], n=4000, seed=1)[0]
-    best = share[0]
-    assert abs(draws.count(several[0][0]) / 4000 - best) < 5 * np.sqrt(best * (1 - best) / 4000)
+    assert {(a, b) for one in several for a, b, _ in one.spans} == cities.keys()
+    draws = fitted.sample(X[:1], 4000, random_state=1)[0]
+    best = share[[one.labels == several[0].labels for one in several]].sum()
+    assert abs(draws.count(several[0].labels) / 4000 - best) < 5 * np.sqrt(best * (1 - best) / 4000)
     assert all(p >= 0.3 for one in fitted.predict_segment_marginals(X, least=0.3) for *_, p in one)
 
 
@@ -130,9 +131,9 @@ def test_scores_of_given_segmentations() -> None:
     potentials = fitted.model_.potentials(fitted.model_.batch_of(data))
     path = [(0, 1, "O"), (1, 3, "CITY"), (3, 4, "O"), (4, 5, "O")]
     expected = inference.log_prob(potentials.sequence(0), path)
-    assert fitted.log_proba(X[:1], Y[:1])[0] == pytest.approx(expected, rel=1e-12)
-    assert fitted.log_proba(X[:1], [[(1, 3, "CITY")]])[0] == pytest.approx(expected, rel=1e-12)
-    assert fitted.log_proba(X[:1], [["O", "B-TOWN", "O", "O", "O"]])[0] == -np.inf
+    assert fitted.log_prob(X[:1], Y[:1])[0] == pytest.approx(expected, rel=1e-12)
+    assert fitted.log_prob(X[:1], [[(1, 3, "CITY")]])[0] == pytest.approx(expected, rel=1e-12)
+    assert fitted.log_prob(X[:1], [["O", "B-TOWN", "O", "O", "O"]])[0] == -np.inf
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,7 @@ def test_recipes_of_segments_stay_with_the_model(tmp_path: Path) -> None:
     model.save(tmp_path / "m.crf")
     again = Model.load(tmp_path / "m.crf")
     assert again.predict(X) == Y
-    np.testing.assert_array_equal(again.marginals(X)[0], model.marginals(X)[0])
+    np.testing.assert_array_equal(again.predict_proba(X)[0], model.predict_proba(X)[0])
     bare = ItemExtractor()([[["w[0]=York"]]])
     with pytest.raises(ValueError, match=r"the model has weights of segments .* model.dataset"):
         again.predict(bare)
@@ -185,8 +186,8 @@ def test_recipes_of_segments_stay_with_the_model(tmp_path: Path) -> None:
 def test_learning_goes_on_with_recipes_of_segments() -> None:
     fitted = crf(template=RECIPE.replace("(length)", "(length, 2)")).partial_fit(X, Y)
     fitted.partial_fit([["in", "Rome", "it", "rains"]] * 3, [["O", "B-CITY", "O", "O"]] * 3)
-    assert fitted.predict_segments([["in", "Rome", "it", "rains"]]) == [[(1, 2, "CITY")]]
-    assert fitted.predict_segments([["in", "New", "York"]]) == [[(1, 3, "CITY")]]
+    assert bare(fitted.predict_spans([["in", "Rome", "it", "rains"]])) == [[(1, 2, "CITY")]]
+    assert bare(fitted.predict_spans([["in", "New", "York"]])) == [[(1, 3, "CITY")]]
 
 
 def test_segments_of_one_label_are_learned() -> None:
@@ -194,6 +195,6 @@ def test_segments_of_one_label_are_learned() -> None:
     X = [list(text.replace(" ", "")) for text in sentences]
     y = [[tag for word in text.split() for tag in ["B-W", *["I-W"] * (len(word) - 1)]] for text in sentences]
     fitted = SemiCRF(template="c[-1..1]; segment: c[..]").fit(X, y)
-    assert fitted.predict_segments([list("abecd")]) == [[(0, 2, "W"), (2, 3, "W"), (3, 5, "W")]]
+    assert bare(fitted.predict_spans([list("abecd")])) == [[(0, 2, "W"), (2, 3, "W"), (3, 5, "W")]]
     with pytest.raises(ValueError, match="all 2 positions have the label 'W'"):
         SemiCRF(template="c[0]").fit([["a", "b"]], [["B-W", "B-W"]])

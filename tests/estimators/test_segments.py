@@ -17,6 +17,7 @@ from crfkit import Chain, Likelihood, Model, SemiCRF, SemiMarkov
 from crfkit.errors import DataWarning
 from crfkit.features.segments import last_word, phrase, segment_features
 from crfkit.structures.constraints import Forbid
+from tests.cases.spans import bare
 
 WORDS = [
     "in New York it rains",
@@ -45,7 +46,7 @@ def crf(**options: Any) -> SemiCRF:
 
 def test_segments_are_learned() -> None:
     fitted = crf().fit(X, Y)
-    assert fitted.predict_segments(X) == Y
+    assert bare(fitted.predict_spans(X)) == Y
     assert fitted.predict([[["New"], ["York"], ["New"], ["cars"]]]) == [["CITY", "CITY", "O", "O"]]
     assert fitted.score(X, Y) == 1.0
     assert fitted.classes_.tolist() == ["O", "CITY"]
@@ -61,14 +62,14 @@ def test_tags_of_bio_are_the_same_segments_and_come_back() -> None:
     tagged, given = crf().fit(X, TAGS), crf().fit(X, Y)
     np.testing.assert_array_equal(tagged.model_.w, given.model_.w)
     assert tagged.predict(X) == TAGS
-    assert tagged.predict_segments(X) == Y
+    assert bare(tagged.predict_spans(X)) == Y
     assert tagged.score(X, TAGS) == tagged.score(X, Y) == 1.0
 
 
 def test_labels_make_segments_of_stretches() -> None:
     labels = [["CITY" if tag != "O" else "O" for tag in tags] for tags in TAGS[:3]]
     one = crf(structure=SemiMarkov(max_length={"CITY": 2})).fit(X[:3], labels)
-    assert one.predict_segments(X[:3]) == Y[:3]
+    assert bare(one.predict_spans(X[:3])) == Y[:3]
     assert one.score(X[:3], labels) == 1.0
     two = crf(structure=SemiMarkov(max_length={"CITY": 2})).fit(X[:3], Y[:3])
     np.testing.assert_array_equal(one.model_.w, two.model_.w)
@@ -113,13 +114,13 @@ def test_answers_are_those_of_enumeration() -> None:
         log_z = float(np.logaddexp.reduce(list(every.values())))
         best = max(every, key=every.__getitem__)
         names = fitted.classes_
-        assert fitted.predict_segments([x]) == [[(a, b, names[k]) for a, b, k in best if names[k] != "O"]]
+        assert bare(fitted.predict_spans([x])) == [[(a, b, names[k]) for a, b, k in best if names[k] != "O"]]
         inside = {t for a, b, _ in y for t in range(a, b)}
         gold = sorted(
             [(a, b, 1) for a, b, _ in y] + [(t, t + 1, 0) for t in range(len(x)) if t not in inside]
         )
-        assert fitted.log_proba([x], [y])[0] == pytest.approx(every[tuple(gold)] - log_z, rel=1e-9)
-        (node,) = fitted.predict_marginals([x], as_array=True)
+        assert fitted.log_prob([x], [y])[0] == pytest.approx(every[tuple(gold)] - log_z, rel=1e-9)
+        (node,) = fitted.predict_proba([x])
         expected = sum(
             np.exp(value - log_z) for s, value in every.items() if any(a == 0 and k == 1 for a, _, k in s)
         )
@@ -152,7 +153,7 @@ def test_a_saved_model_asks_for_its_functions(tmp_path: Path) -> None:
 def test_constraints_hold() -> None:
     apart = SemiMarkov(max_length=2, constraints=[Forbid("CITY", "CITY")])
     fitted = crf(structure=apart).fit(X[:3], Y[:3])
-    assert not np.isfinite(fitted.log_proba([X[3]], [Y[3]])).any()  # two cities side by side
+    assert not np.isfinite(fitted.log_prob([X[3]], [Y[3]])).any()  # two cities side by side
     with pytest.raises(ValueError, match="may not follow the one before it under the constraints"):
         fitted.fit(X, Y)
 

@@ -45,9 +45,9 @@ def test_edges_carry_evidence_that_a_chain_cannot() -> None:
 def test_marginals_are_those_of_enumeration() -> None:
     X, y = documents(1, 6)
     crf = SkipChainCRF(template="w[-1..0]", stop=FEW).fit(X, y)
-    found = crf.predict_marginals(X)
+    found = crf.predict_proba(X)
     crf.method = Enumeration()
-    for one, other, labels in zip(found, crf.predict_marginals(X), y, strict=True):
+    for one, other, labels in zip(found, crf.predict_proba(X), y, strict=True):
         assert one.shape == (len(labels), 2)
         np.testing.assert_allclose(one, other, atol=1e-9)
 
@@ -143,6 +143,6 @@ def test_wrong_data_are_refused() -> None:
     with pytest.raises(ValueError, match="no tokens to compare"):
         crf.predict(ItemExtractor()([[["A"]]]))
     assert crf.predict([]) == []
-    assert crf.predict_marginals([]) == []
+    assert crf.predict_proba([]) == []
     ids, _, _ = field_values(Columns.from_rows([[("ab",), ("a",)]], ["w"]), "prefix(w, 1)")
     assert ids.tolist() == [0, -1]

@@ -121,7 +121,7 @@ def test_a_model_makes_them_of_data_of_every_kind(tmp_path: Path) -> None:
         assert [Tagger(one).tag(sequence) for sequence in X] == y
         assert one.evaluate(X, y=y) == 1.0
         np.testing.assert_allclose(
-            np.exp(one.log_likelihood(X, y)),
+            np.exp(one.log_prob(X, y)),
             [Tagger(one).probability(*pair) for pair in zip(X, y, strict=True)],
         )
     assert covers(model) == "conjunctions of attributes"

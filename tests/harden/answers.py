@@ -48,7 +48,7 @@ def _of_graph(model: GraphModel) -> Iterator[Question]:
         columns = Columns.from_rows([[[token] * len(names) for token in TOKENS]], names=names)
         graphs = column_graphs(model.form, columns, model.graph, threads=1)
         yield lambda: model.predict(graphs, threads=1)
-        yield lambda: model.predict_marginals(graphs, threads=1)
+        yield lambda: model.predict_proba(graphs, threads=1)
         yield lambda: model.explain(graphs, (next(iter(model.graph.kinds)), 0), threads=1)
     yield model.tables
     yield lambda: any_model_of(graph_bytes(model), "again")
@@ -58,9 +58,9 @@ def _of_chain(model: Model) -> Iterator[Question]:
     for X in _data(model):
         yield partial(model.predict, X, threads=1)
         yield partial(model.predict, X, method="posterior", threads=1)
-        yield partial(model.marginals, X, threads=1)
-        yield partial(model.confidence, X, threads=1)
-        yield partial(model.segments, X, threads=1)
+        yield partial(model.predict_proba, X, threads=1)
+        yield partial(model.predict_spans, X, threads=1)
+        yield partial(model.entropy, X, threads=1)
         yield partial(model.uncertainty, X, threads=1)
         yield partial(_explained, model, X)
         yield partial(_likelihood, model, X)
@@ -71,7 +71,7 @@ def _of_chain(model: Model) -> Iterator[Question]:
             yield partial(inference.kbest, scores, 3, threads=1)
             yield partial(inference.sample, scores, 2, seed=1, threads=1)
     yield lambda: Tagger(model).tag([["a", "word[0]=The"], {"b": 0.5}])
-    yield lambda: Tagger(model).marginals([["a"], ["b"]])
+    yield lambda: Tagger(model).predict_proba([["a"], ["b"]])
     yield lambda: model.attributes.find("word[0]=The")
     yield model.attributes.strings
     yield lambda: state_weights(model)
@@ -87,7 +87,7 @@ def _explained(model: Model, X: Any) -> None:
 
 
 def _likelihood(model: Model, X: Any) -> None:
-    model.log_likelihood(X, model.predict(X, threads=1), threads=1)
+    model.log_prob(X, model.predict(X, threads=1), threads=1)
 
 
 def _scores(model: Model, X: Any) -> Any:

@@ -250,13 +250,13 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
     labels, attributes, edges = (Alphabet(map(str, range(n))).freeze() for n in (L, layout.attributes, EDGES))
     w = np.random.default_rng(7).normal(size=layout.weights)
     model = Model(Chain(labels.strings()), layout, Names(labels, attributes, edges), w)
-    predicted, marginals = model.predict(data), model.marginals(data)
+    predicted, marginals = model.predict(data), model.predict_proba(data)
     monkeypatch.setattr("crfkit.models.scoring._CELLS", 20 * (L + L * L))
     sizes = [part.positions for part, _ in model.parts(data)]
     assert len(sizes) > 1
     assert max(sizes) <= 20
     assert model.predict(data) == predicted
-    for one, other in zip(marginals, model.marginals(data), strict=True):
+    for one, other in zip(marginals, model.predict_proba(data), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

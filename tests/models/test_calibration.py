@@ -66,16 +66,16 @@ def test_isotonic_regression_maps_labels_and_segments(crf: Any, tmp_path: Path) 
     assert after.segments is not None
     assert before.segments is not None
     assert after.segments.expected_error < before.segments.expected_error / 2
-    np.testing.assert_allclose(np.concatenate(honest.marginals(X)).sum(axis=1), 1.0, atol=1e-12)
-    assert all(0.0 < p < 1.0 for several in honest.confidence(X) for *_, p in several)
+    np.testing.assert_allclose(np.concatenate(honest.predict_proba(X)).sum(axis=1), 1.0, atol=1e-12)
+    assert all(0.0 < p < 1.0 for several in honest.predict_spans(X) for *_, p in several)
     honest.save(tmp_path / "m.crf")
     again = Model.load(tmp_path / "m.crf")
-    assert again.confidence(X) == honest.confidence(X) != sure.confidence(X)
-    assert np.array_equal(again.marginals(X)[0], honest.marginals(X)[0])
+    assert again.predict_spans(X) == honest.predict_spans(X) != sure.predict_spans(X)
+    assert np.array_equal(again.predict_proba(X)[0], honest.predict_proba(X)[0])
     assert Model.from_bytes(honest.to_bytes(compact=True)).calibration is not None
     anew = honest.calibrated(X, y, method="isotonic")  # from the model itself, not from its curves
     np.testing.assert_array_equal(
-        anew.marginals(X)[0], sure.calibrated(X, y, method="isotonic").marginals(X)[0]
+        anew.predict_proba(X)[0], sure.calibrated(X, y, method="isotonic").predict_proba(X)[0]
     )
 
 
@@ -105,8 +105,8 @@ def test_what_is_refused() -> None:
     X, y = noisy(20, 0)
     crf = ChainCRF().fit(X, y)
     crf.model_ = crf.model_.calibrated(X, y, method="isotonic")
-    with pytest.raises(ValueError, match="predict_kbest is not for models calibrated by isotonic regression"):
-        crf.predict_kbest(X, 2)
+    with pytest.raises(ValueError, match="kbest is not for models calibrated by isotonic regression"):
+        crf.kbest(X, 2)
     with pytest.raises(ValueError, match="probabilities calibrated by isotonic regression"):
         write_model(crf.model_, "m.crfsuite", "crfsuite")
     with pytest.raises(ValueError, match="method"):
@@ -130,7 +130,7 @@ def test_labels_without_segments() -> None:
     model = ChainCRF().fit(X, kinds).model_
     segments = reliability(model, X, kinds).segments  # runs of equal labels
     assert segments is not None
-    assert segments.count.sum() == sum(map(len, model.segments(X)))
+    assert segments.count.sum() == sum(map(len, model.segments_in(model._path(X))))
     assert model.calibrated(X, kinds, method="isotonic").calibration is not None
     data = model.dataset(ItemExtractor()(X), kinds)
     assert model.calibrated(data).predict(X) == model.predict(X)

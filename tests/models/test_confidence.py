@@ -10,6 +10,7 @@ import pytest
 
 from crfkit import MEMM, Chain, ChainCRF, Features, HiddenChainCRF, SemiCRF, inference, tags
 from crfkit.structures.constraints import Scheme, SegmentLength
+from tests.cases.spans import bare
 
 WORDS = "a b c d"
 random = np.random.default_rng(0)
@@ -66,8 +67,9 @@ def test_it_is_the_mass_of_the_labelings_that_have_the_segment(name: str) -> Non
     crf, y = CASES[name]
     model = crf.set_params(threads=1).fit(X, y).model_
     sequences = [x for x in X if len(x) < 4][:8]
-    found = model.confidence(sequences)
-    assert [[one[:3] for one in several] for several in found] == model.segments(sequences)
+    found = model.predict_spans(sequences)
+    every = model.segments_in(model._path(sequences))
+    assert bare(found) == [[one for one in several if one[2] != "O"] for several in every]
     assert sum(map(len, found)) > 5
     labels = model.structure.labels  # of the chain, which an encoding spells otherwise than answers
     names = labels if model.states is None else [model.answers[g] for g in model.states.group]
@@ -87,21 +89,21 @@ def test_it_is_the_mass_of_the_labelings_that_have_the_segment(name: str) -> Non
 
 def test_segments_of_a_semi_markov_chain() -> None:
     crf = SemiCRF(threads=1).fit(X, BIO)
-    found = crf.predict_confidence(X)
+    found = crf.predict_spans(X)
     for several, probable in zip(found, crf.predict_segment_marginals(X, least=0.0), strict=True):
         assert set(several) <= set(probable)
-    assert [[one[:3] for one in several] for several in found] == crf.predict_segments(X)
+    assert bare(found) == crf.model_.segments_in(crf.model_._path(X))
 
 
 def test_parts_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ChainCRF(threads=1).fit(X, BIO).model_
-    whole = model.confidence(X, threads=2)
-    assert model.confidence([]) == []
-    assert model.confidence([[]]) == [[]]
+    whole = model.predict_spans(X, threads=2)
+    assert model.predict_spans([]) == []
+    assert model.predict_spans([[]]) == [[]]
     monkeypatch.setattr("crfkit.models.scoring._CELLS", 60)
-    assert model.confidence(X, threads=1) == whole
+    assert model.predict_spans(X, threads=1) == whole
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match="chains of order 1 and for segments, not for a chain of order 2"):
-        ChainCRF(structure=Chain(order=2)).fit(X, BIO).predict_confidence(X)
+        ChainCRF(structure=Chain(order=2)).fit(X, BIO).predict_spans(X)

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
@@ -22,6 +21,8 @@ from crfkit.models import Tagger
 from crfkit.models.files import write_model
 from crfkit.models.store import ModelFileError, pack, unpack
 from crfkit.structures.constraints import Scheme
+from crfkit.tags import spans
+from tests.cases.spans import bare
 
 X = [[["the"], ["dog"], ["sees"]], [["a"], ["dog"]], [["the"], ["cat"], ["ran"]]] * 2
 Y = [["B-NP", "I-NP", "O"], ["B-NP", "I-NP"], ["B-NP", "I-NP", "O"]] * 2
@@ -51,19 +52,19 @@ def test_predictions_keep_constraints(model: Model) -> None:
     assert model.constrained([Once()]).predict([TWO]) == [found]
     assert model.constrained([Once()]).predict([TWO], constraints=[]) == model.predict([TWO])
     assert Tagger(model.constrained([Once()])).tag(TWO) == found
-    assert model.constrained([Once()]).segments([TWO]) != model.segments([TWO])
+    assert bare(model.constrained([Once()]).predict_spans([TWO])) == [spans(found)]
+    assert [spans(found)] != bare(model.predict_spans([TWO]))
     scores = model.potentials(model.batch_of([TWO]))
     (one,) = inference.constrained(scores, [Once()])
-    answers = model.decode([TWO, TWO[:2]], [Once()])
+    answers = model._decode([TWO, TWO[:2]], [Once()])
     assert answers.counts() == {"free": 1, "DP": 1}
     assert answers.score[0] == one.score < answers.free_score[0] == one.free_score
-    assert model.decode([], [Once()]).counts() == {}
+    assert model._decode([], [Once()]).counts() == {}
 
 
 def test_allowed_labels_and_constraints_hold_together(model: Model) -> None:
-    allowed = np.ones((5, 3), np.bool_)
-    allowed[4] = [name == "I-NP" for name in model.structure.labels]
-    (found,) = model.predict([TWO], constraints=[Once(), AtMost("O", 0)], allowed=allowed)
+    given = [[None] * 4 + ["I-NP"]]
+    (found,) = model.predict([TWO], constraints=[Once(), AtMost("O", 0)], given=given)
     assert found == ["B-NP", "I-NP", "I-NP", "I-NP", "I-NP"]
 
 
@@ -140,8 +141,8 @@ def test_estimators_keep_constraints(kind: Any) -> None:
     assert [tag[0] for tag in fitted.model_.predict([TWO], constraints=())[0]].count("B") == 2
     for found in cross_val_predict(made, [TWO, *X], [["B-NP", "I-NP", "O", "B-NP", "I-NP"], *Y], cv=2):
         assert sum(tag[0] == "B" for tag in found) <= 1
-    with pytest.raises(ValueError, match="predict_kbest does not keep constraints"):
-        fitted.predict_kbest([TWO], 2)
+    with pytest.raises(ValueError, match="kbest does not keep constraints"):
+        fitted.kbest([TWO], 2)
     with pytest.raises(ValueError, match="'VP' matches no label"):
         kind(constraints=[AtMost("VP", 1)]).fit(X, Y)
     with pytest.raises(TypeError, match="about neighbors: give it to the structure"):

@@ -92,7 +92,7 @@ def test_answers_of_the_original(name: str) -> None:
     extract = ItemExtractor(attributes=model.attributes, labels=model.labels)
     sequences = [line["xseq"] for line in lines]
     place = {label: i for i, label in enumerate(model.labels)}
-    marginals = model.marginals(extract(sequences))
+    marginals = model.predict_proba(extract(sequences))
     for line, found in zip(lines, model.predict(extract(sequences)), strict=True):
         assert found == line["labels"]  # ties too: both take the lowest label
     for labels, probability, by_position in (
@@ -100,7 +100,7 @@ def test_answers_of_the_original(name: str) -> None:
         ("alt_labels", "alt_probability", "alt_marginals"),
     ):
         given = [line[labels] for line in lines]
-        found_p = np.exp(model.log_likelihood(extract(sequences, given)))
+        found_p = np.exp(model.log_prob(extract(sequences, given)))
         np.testing.assert_allclose(found_p, [line[probability] for line in lines], atol=1e-6)
         for line, p in zip(lines, marginals, strict=True):
             ours = [p[t, place[y]] for t, y in enumerate(line[labels])]
@@ -146,8 +146,8 @@ def same_answers(pycrfsuite: Any, path: Path, model: Model) -> None:
     tagger.open(str(path))
     assert tagger.labels() == model.labels.strings()
     extract = ItemExtractor(attributes=model.attributes, labels=model.labels)
-    found, marginals = model.predict(extract(X)), model.marginals(extract(X))
-    likelihood = model.log_likelihood(extract(X, found))
+    found, marginals = model.predict(extract(X)), model.predict_proba(extract(X))
+    likelihood = model.log_prob(extract(X, found))
     for n, x in enumerate(X):
         assert tagger.tag(x) == found[n]
         assert math.exp(likelihood[n]) == pytest.approx(tagger.probability(found[n]), abs=1e-9)

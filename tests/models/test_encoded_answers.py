@@ -21,6 +21,7 @@ from crfkit.structures.constraints import Scheme, SegmentLength
 from crfkit.structures.gold import Path
 from crfkit.tags import spans as segments
 from tests.cases.cli import run
+from tests.cases.spans import bare
 
 SCHEMES = ["BIO", "IOB1", "BIOES", "BILOU", "IOE2", "IOE1"]
 RANDOM = np.random.default_rng(3)
@@ -70,8 +71,8 @@ def enumerated(crf: ChainCRF, x: Any) -> dict[tuple[str, ...], list[float]]:
 def check(crf: ChainCRF, scheme: str) -> None:
     names = crf.classes_.tolist()
     assert set(names) <= {*Spelling(("a", "b", "O"), scheme).alphabet.strings()}
-    shares = crf.predict_marginals(X_TEST, as_array=True)
-    best = crf.predict_kbest(X_TEST, 5)
+    shares = crf.predict_proba(X_TEST)
+    best = crf.kbest(X_TEST, 5)
     for x, share, several in zip(X_TEST, shares, best, strict=True):
         found = enumerated(crf, x)
         exact = np.zeros(share.shape)
@@ -81,9 +82,9 @@ def check(crf: ChainCRF, scheme: str) -> None:
         np.testing.assert_allclose(share, exact, atol=1e-9)
         np.testing.assert_allclose(share.sum(axis=1), 1.0, atol=1e-9)
         ranked = sorted(((max(scores), tags) for tags, scores in found.items()), reverse=True)[:5]
-        assert [p for _, p in several] == pytest.approx([p for p, _ in ranked], abs=1e-9)
-        assert len({tuple(tags) for tags, _ in several}) == len(several) == len(ranked)
-        for candidate, p in several:
+        assert [one.log_prob for one in several] == pytest.approx([p for p, _ in ranked], abs=1e-9)
+        assert len({tuple(one.labels) for one in several}) == len(several) == len(ranked)
+        for candidate, p, *_ in several:
             assert max(found[tuple(candidate)]) == pytest.approx(p, abs=1e-9)
     assert [several[0][0] for several in best] == crf.predict(X_TEST)
     assert {tag for several in crf.sample(X_TEST, 20) for tags in several for tag in tags} <= set(names)
@@ -117,14 +118,14 @@ def test_where_constraints_say_all_the_sums_need_no_pairs() -> None:
 def test_higher_orders_without_constraints_say_what_to_do() -> None:
     crf = fitted("BIOES", "BIO", Chain(order=2))
     assert {tag for tags in crf.predict(X) for tag in tags} <= set(crf.classes_)
-    assert crf.predict_kbest(X_TEST, 3)
+    assert crf.kbest(X_TEST, 3)
     with pytest.raises(ValueError, match=r"need order 1, or the constraint Scheme\('BIOES'\)"):
-        crf.predict_marginals(X_TEST)
+        crf.predict_proba(X_TEST)
 
 
 def test_limits_of_lengths() -> None:
     crf = fitted("BIOES", "BIO", Chain(constraints=[Scheme("BIOES"), SegmentLength(None, maximum=3)]))
-    for share in crf.predict_marginals(X_TEST, as_array=True):
+    for share in crf.predict_proba(X_TEST):
         assert share.shape[1] == len(crf.classes_)
         np.testing.assert_allclose(share.sum(axis=1), 1.0, atol=1e-9)
 
@@ -136,19 +137,17 @@ def test_every_door_gives_the_labels_of_the_data(tmp_path: File) -> None:
     assert model.answers == tagger.labels == tuple(crf.classes_)
     assert set(crf.classes_) <= {"B-a", "I-a", "B-b", "I-b", "O"}
     assert [tagger.tag(x) for x in X_TEST] == crf.predict(X_TEST) == model.predict(X_TEST)
-    shares = crf.predict_marginals(X_TEST, as_array=True)
+    shares = crf.predict_proba(X_TEST)
     for x, share in zip(X_TEST, shares, strict=True):
-        np.testing.assert_array_equal(tagger.marginals(x), share)
+        np.testing.assert_array_equal(tagger.predict_proba(x), share)
     tags = gold("BIO")
-    p = np.exp(crf.log_proba(X[:3], tags[:3]))
+    p = np.exp(crf.log_prob(X[:3], tags[:3]))
     assert (p > 0.0).all()
     assert [tagger.probability(x, y) for x, y in zip(X[:3], tags[:3], strict=True)] == pytest.approx(p)
     assert tagger.probability(X[0], ["B-?"] * len(X[0])) == 0.0
-    assert crf.model_.segments(X) == [segments(one) for one in crf.predict(X)]
-    sure = crf.predict_confidence(X)
-    assert [[(a, b, y) for a, b, y, _ in one] for one in sure] == crf.model_.segments(X)
+    assert bare(crf.predict_spans(X)) == [segments(one) for one in crf.predict(X)]
     calibrated = crf.model_.calibrated(X, tags, "isotonic")
-    assert calibrated.marginals(X_TEST)[0].shape == shares[0].shape
+    assert calibrated.predict_proba(X_TEST)[0].shape == shares[0].shape
     for method in ("token-entropy", "margin", "nbest-entropy", "least-confidence"):
         assert np.isfinite(crf.uncertainty(X_TEST, method)).all()
     again = crf.partial_fit(X, tags)

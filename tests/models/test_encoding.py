@@ -17,6 +17,7 @@ from crfkit.structures.gold import Path
 from crfkit.tags import spans as segments
 from crfkit.tags import to_tags
 from tests.cases.cli import run, written
+from tests.cases.spans import bare
 
 X = [["in", "New", "York", "City", "now"], ["Paris", "is", "old"], ["to", "Rome", "Paris"]] * 4
 Y = [["O", "B-L", "I-L", "I-L", "O"], ["B-L", "O", "O"], ["O", "B-L", "B-L"]] * 4
@@ -42,9 +43,9 @@ def test_a_chain_learns_the_encoding_and_predicts_as_the_data_were(encoding: str
     model = load(tmp_path / "m.crf")
     assert (model.encoding, model.scheme) == (encoding, "BIO")
     assert model.predict(X) == expected
-    assert model.segments(X) == [segments(tags) for tags in expected]
-    likely = model.log_likelihood(X, expected)
-    assert likely == pytest.approx(crf.model_.log_likelihood(X, expected))
+    assert bare(model.predict_spans(X)) == [segments(tags) for tags in expected]
+    likely = model.log_prob(X, expected)
+    assert likely == pytest.approx(crf.model_.log_prob(X, expected))
     assert np.exp(likely).min() > 0.2
 
 

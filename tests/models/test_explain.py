@@ -71,7 +71,7 @@ MODELS = {
 def test_contributions_add_up(name: str) -> None:
     model, data = MODELS[name]()
     batch = model.batch_of(data)
-    predicted, marginals = model.predict(data), model.marginals(data)
+    predicted, marginals = model.predict(data), model.predict_proba(data)
     kinds = set()
     for n, decisions in enumerate(explain(model, data)):
         assert [one.label for one in decisions] == predicted[n]

@@ -62,7 +62,7 @@ def same(a: Model, b: Model) -> None:
 def answers(model: Model, columns: Columns = COLUMNS) -> list[Any]:
     assert model.recipe is not None
     data = Extractor(model.recipe, label=model.label_column)(columns)
-    return [model.predict(data), [p.tolist() for p in model.marginals(data)]]
+    return [model.predict(data), [p.tolist() for p in model.predict_proba(data)]]
 
 
 def test_everything_comes_back(model: Model, tmp_path: Path) -> None:

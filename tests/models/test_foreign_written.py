@@ -47,7 +47,7 @@ def answers(model: Model, columns: Columns) -> tuple[list[list[str]], bytes]:
     batch = model.batch_of(Extractor(model.recipe, label=None)(columns))
     potentials = model.potentials(batch)
     scores = [potentials.node, *(part for part in potentials.edge or ())]
-    marginals = model.marginals(batch)
+    marginals = model.predict_proba(batch)
     return model.predict(batch), b"".join(part.tobytes() for part in [*scores, *marginals])
 
 

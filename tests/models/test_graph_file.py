@@ -71,7 +71,7 @@ def test_everything_comes_back(model: GraphModel, tmp_path: Path) -> None:
     assert model.training is not None
     assert str(loaded.training) == str(replace(model.training, seconds=float("nan")))
     data = batch()
-    assert loaded.predict_marginals(data)["pos"].tobytes() == model.predict_marginals(data)["pos"].tobytes()
+    assert loaded.predict_proba(data)["pos"].tobytes() == model.predict_proba(data)["pos"].tobytes()
     for name, table in model.tables().items():
         np.testing.assert_array_equal(table, loaded.tables()[name])
     assert len(model.w) == WEIGHTS
@@ -91,7 +91,7 @@ def test_new_words_are_dropped_and_known_ones_found_by_name(model: GraphModel) -
     new = graph.batch(sizes={"pos": 4, "state": 4}, scopes=scopes, features={"word": words, "own": own})
     known = ItemExtractor()([[["barks"], ["the"], ["the", "w"], []]])
     old = graph.batch(sizes={"pos": 4, "state": 4}, scopes=scopes, features={"word": known, "own": own})
-    assert model.predict_marginals(new)["pos"].tobytes() == model.predict_marginals(old)["pos"].tobytes()
+    assert model.predict_proba(new)["pos"].tobytes() == model.predict_proba(old)["pos"].tobytes()
     wide = graph.batch(
         sizes={"pos": 4, "state": 4}, scopes=scopes, features={"word": words, "own": np.zeros((4, 3))}
     )

@@ -57,7 +57,8 @@ TRAINED = "trained on attributes such as 'w:w"
 @pytest.mark.parametrize("estimator", [ChainCRF, MEMM, SemiCRF, HiddenChainCRF, VotedPerceptron])
 def test_every_query_of_an_estimator_warns_once(estimator: Any) -> None:
     made = fitted(estimator)
-    queries: list[Callable[[Any], Any]] = [made.predict, made.predict_marginals, made.sample]
+    queries: list[Callable[[Any], Any]] = [made.predict]
+    queries += [getattr(made, name) for name in ("predict_proba", "sample") if hasattr(made, name)]
     for query in queries:
         with pytest.warns(UnknownAttributesWarning, match=TRAINED) as told:
             query(items(OTHER))
@@ -89,7 +90,13 @@ def test_queries_of_a_model_warn() -> None:
     model = fitted().model_
     extract = ItemExtractor()
     for given in (items(OTHER), extract(items(OTHER))):
-        for query in (model.predict, model.marginals, model.best, model.uncertainty, model.dataset):
+        for query in (
+            model.predict,
+            model.predict_proba,
+            model.predict_spans,
+            model.uncertainty,
+            model.dataset,
+        ):
             with pytest.warns(UnknownAttributesWarning, match=TRAINED):
                 query(given)
     with silent():

@@ -29,8 +29,8 @@ def test_other_ids_give_the_same_answers(model: Model) -> None:
     other = shuffled(X, y)
     frozen = ItemExtractor(attributes=model.attributes, labels=model.labels)(X, y)
     assert model.predict(other) == model.predict(frozen) == model.predict(frozen.batch)
-    np.testing.assert_array_equal(model.log_likelihood(other), model.log_likelihood(frozen))
-    for a, b in zip(model.marginals(other), model.marginals(frozen), strict=True):
+    np.testing.assert_array_equal(model.log_prob(other), model.log_prob(frozen))
+    for a, b in zip(model.predict_proba(other), model.predict_proba(frozen), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -64,22 +64,22 @@ def test_likelihood_by_enumeration(model: Model) -> None:
     total = 0.0
     for labels in product("ABC", repeat=3):
         one = replace(given, labels=model.labels, batch=replace(given.batch, label=model.labels.ids(labels)))
-        total += float(np.exp(model.log_likelihood(one)[0]))
+        total += float(np.exp(model.log_prob(one)[0]))
     assert total == pytest.approx(1.0, rel=1e-9)
     hidden = replace(given, batch=replace(given.batch, label=[-1, -1, -1]))  # type: ignore[arg-type]
-    assert model.log_likelihood(hidden)[0] == pytest.approx(0.0, abs=1e-12)
+    assert model.log_prob(hidden)[0] == pytest.approx(0.0, abs=1e-12)
     first = replace(given, batch=replace(given.batch, label=[0, -1, -1]))  # type: ignore[arg-type]
-    p = model.marginals(given)[0]
-    assert np.exp(model.log_likelihood(first)[0]) == pytest.approx(p[0, model.labels.find("A")])
+    p = model.predict_proba(given)[0]
+    assert np.exp(model.log_prob(first)[0]) == pytest.approx(p[0, model.labels.find("A")])
     with pytest.raises(ValueError, match="no gold labels"):
-        model.log_likelihood(ItemExtractor()([[["w1"]]]))
+        model.log_prob(ItemExtractor()([[["w1"]]]))
 
 
 def test_large_batches_are_cut(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     data = dataset(30, 9)
-    whole = (model.predict(data), model.log_likelihood(data), model.marginals(data))
+    whole = (model.predict(data), model.log_prob(data), model.predict_proba(data))
     monkeypatch.setattr("crfkit.models.scoring._CELLS", 3 * 10)  # 10 positions at a time
-    parts = (model.predict(data), model.log_likelihood(data), model.marginals(data))
+    parts = (model.predict(data), model.log_prob(data), model.predict_proba(data))
     assert parts[0] == whole[0]
     np.testing.assert_allclose(parts[1], whole[1], rtol=1e-12)
     for a, b in zip(parts[2], whole[2], strict=True):

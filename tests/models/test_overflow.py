@@ -49,12 +49,12 @@ def queries(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "predict", lambda: model.predict(ASKED)
     yield "posterior", lambda: model.predict(ASKED, method="posterior")
     yield "at most", lambda: model.predict(ASKED, constraints=[AtMost("x", 1)])
-    yield "marginals", lambda: model.marginals(ASKED)
-    yield "log likelihood", lambda: model.log_likelihood(ASKED, GOLD)
-    yield "of partial labels", lambda: model.log_likelihood(ASKED, [[None], ["x", None, "z"]])
+    yield "marginals", lambda: model.predict_proba(ASKED)
+    yield "log likelihood", lambda: model.log_prob(ASKED, GOLD)
+    yield "of partial labels", lambda: model.log_prob(ASKED, [[None], ["x", None, "z"]])
     yield "evaluate", lambda: model.evaluate(ASKED, y=GOLD)
     yield "tag", lambda: Tagger(model).tag(ASKED[1])
-    yield "probabilities", lambda: Tagger(model).marginals(ASKED[1])
+    yield "probabilities", lambda: Tagger(model).predict_proba(ASKED[1])
     yield "probability", lambda: Tagger(model).probability(ASKED[1], GOLD[1])
     for method in METHODS:
         yield method, partial(model.uncertainty, ASKED, method)
@@ -101,7 +101,7 @@ def test_large_weights_have_answers(trained: dict[str, Model], structure: str) -
     for name, ask in queries(model):
         for part in np.atleast_1d(ask() if name in METHODS else 0.0):
             assert np.isfinite(part), name
-    assert all(np.isfinite(rows).all() for rows in model.marginals(ASKED))
+    assert all(np.isfinite(rows).all() for rows in model.predict_proba(ASKED))
 
 
 @pytest.mark.parametrize("value", [1e308, -1e308, LARGEST_SCORE * 4])
@@ -110,7 +110,7 @@ def test_values_of_attributes_name_their_sequence(trained: dict[str, Model], val
     model = replace(trained["order 1"], w=np.ones_like(trained["order 1"].w))
     items = [[{"new": 1.0}], [{"new": 1.0}, {"a": value, "b": value}]]
     where = "sequence 1, position 1: its scores overflow"
-    for ask in (model.predict, model.marginals, model.uncertainty):
+    for ask in (model.predict, model.predict_proba, model.uncertainty):
         with pytest.raises(NotFiniteError, match=where):
             ask(items)
     with pytest.raises(ValueError, match=r"^position 1 of the sequence: its scores overflow"):

@@ -37,9 +37,9 @@ def test_columns_and_rows_of_a_model_with_a_recipe(hashed: int | None) -> None:
     given: list[Any] = [slow, model.batch_of(slow), columns, dicts]
     for one in given:
         assert model.predict(one) == model.predict(slow)
-        for ours, theirs in zip(model.marginals(one), model.marginals(slow), strict=True):
+        for ours, theirs in zip(model.predict_proba(one), model.predict_proba(slow), strict=True):
             assert ours.tobytes() == theirs.tobytes()
-        assert model.log_likelihood(one).tobytes() == model.log_likelihood(slow).tobytes()
+        assert model.log_prob(one).tobytes() == model.log_prob(slow).tobytes()
         assert model.evaluate(one) == 1.0
         data = model.dataset(one)
         assert data.labels.strings() == model.labels.strings()
@@ -68,7 +68,7 @@ def test_the_column_of_labels() -> None:
     with pytest.raises(ValueError, match="the data have no labels; give labeled data"):
         model.evaluate(bare)
     assert model.evaluate(bare, y=[["O", "B", "I"], ["O", "B"]]) == 1.0
-    assert model.log_likelihood(bare, [["O", None, "I"], ["O", "B"]]).shape == (2,)
+    assert model.log_prob(bare, [["O", None, "I"], ["O", "B"]]).shape == (2,)
 
 
 def test_rows_by_number_and_strings() -> None:
@@ -86,7 +86,7 @@ def test_items(hashed: int | None) -> None:
     model = train(extract(X, Y))
     slow = ItemExtractor(hashed)(X, Y)
     assert model.predict(X) == model.predict(slow) == Y
-    assert model.log_likelihood(X, Y).tobytes() == model.log_likelihood(slow).tobytes()
+    assert model.log_prob(X, Y).tobytes() == model.log_prob(slow).tobytes()
     assert model.evaluate(X, "token_accuracy", y=Y) == 1.0
     data = model.dataset(X, [["D", {"N", "Q"}], ["D", None]])
     assert data.labels.strings() == ["D", "N", "Q"]
@@ -97,8 +97,11 @@ def test_labels_may_be_forced() -> None:
     model = train(ItemExtractor()(X, Y))
     allowed = np.ones((4, 2), dtype=bool)
     allowed[1] = [True, False]
-    assert model.predict(X, allowed=allowed) == [["D", "D"], ["D", "N"]]
-    assert model.best(X, allowed=allowed).tolist() == [0, 0, 0, 1]
+    assert model._path(X, allowed=allowed).label.tolist() == [0, 0, 0, 1]
+    assert model.predict(X, given=[[None, "D"], [None, None]]) == [["D", "D"], ["D", "N"]]
+    assert model.predict(X, given=[[None, {"D"}], ["N", None]])[0] == ["D", "D"]
+    with pytest.raises(ValueError, match="given has the label 'X', which the model does not know"):
+        model.predict(X, given=[[None, "X"], [None, None]])
 
 
 def test_mistakes_say_what_is_needed() -> None:

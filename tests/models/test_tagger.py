@@ -83,8 +83,8 @@ def test_the_answers_of_the_model(kind: str) -> None:
     expected = model.predict(dataset)
     assert [tagger.tag(x) for x in X] == expected
     assert len({tuple(y) for y in expected}) > 20
-    for x, node in zip(X, model.marginals(dataset), strict=True):
-        np.testing.assert_allclose(tagger.marginals(x), node, rtol=1e-12, atol=1e-12)
+    for x, node in zip(X, model.predict_proba(dataset), strict=True):
+        np.testing.assert_allclose(tagger.predict_proba(x), node, rtol=1e-12, atol=1e-12)
     potentials = model.potentials(model.batch_of(dataset))
     for n, x in enumerate(X[:20]):
         log_p = inference.log_prob(potentials.sequence(n), expected[n])
@@ -101,7 +101,7 @@ def test_items_of_any_kind() -> None:
     for same in (tuple(x), iter(x), [tuple(x[0]), {"w=3": 1}, set()], [iter(item) for item in x]):
         assert tagger.tag(same) == tagger.tag(x)
     assert tagger.tag([]) == []
-    assert tagger.marginals([]).shape == (0, 5)
+    assert tagger.predict_proba([]).shape == (0, 5)
     with pytest.raises(TypeError, match=r"sequence 0, position 1: .*expected a string"):
         tagger.tag([["w=1"], ["w=2", 3]])
     with pytest.raises(ValueError, match=r"position 0.*lone surrogate"):
@@ -111,7 +111,7 @@ def test_items_of_any_kind() -> None:
     assert tagger.tag(x)  # a failure leaves nothing behind
     long = [["w=1", "w=2"]] * 40_000
     assert set(tagger.tag(long)[1000:-1000]) <= set(tagger.labels)
-    assert tagger.marginals(long).sum() == pytest.approx(len(long))
+    assert tagger.predict_proba(long).sum() == pytest.approx(len(long))
 
 
 def test_a_generator_may_use_the_tagger_that_reads_it() -> None:
@@ -181,7 +181,7 @@ def test_64_threads(kind: str, tmp_path: Path) -> None:
     one = model_of(kind)
     dataset = ItemExtractor(attributes=one.attributes, labels=one.labels)(X)
     expected = one.predict(dataset, threads=1)
-    marginals = [Tagger(one).marginals(x) for x in X]
+    marginals = [Tagger(one).predict_proba(x) for x in X]
     model = model_of(kind)  # nothing is prepared: the threads meet there
     shared = Tagger(model)
     face = pycrfsuite.Tagger()
@@ -199,7 +199,7 @@ def test_64_threads(kind: str, tmp_path: Path) -> None:
         same = all(tagger.tag(X[n]) == expected[n] for n in order)
         if kind == "plain":
             same &= all(face.tag(X[n]) == expected[n] for n in order)
-        return same and all(np.array_equal(tagger.marginals(X[n]), marginals[n]) for n in order[:5])
+        return same and all(np.array_equal(tagger.predict_proba(X[n]), marginals[n]) for n in order[:5])
 
     with ThreadPoolExecutor(64) as pool:
         assert all(pool.map(work, range(64)))
@@ -218,7 +218,7 @@ def test_faces_agree(tmp_path: Path) -> None:
         assert face.probability(y) == pytest.approx(tagger.probability(x, y), rel=1e-9)
         by_label = [crf.predict_marginals_single(x)[-1][name] for name in tagger.labels]
         assert by_label == [face.marginal(name, len(x) - 1) for name in tagger.labels]
-        np.testing.assert_allclose(by_label, tagger.marginals(x)[-1], rtol=1e-9)
+        np.testing.assert_allclose(by_label, tagger.predict_proba(x)[-1], rtol=1e-9)
 
 
 def test_a_model_with_a_recipe_takes_what_predict_takes() -> None:
@@ -229,8 +229,8 @@ def test_a_model_with_a_recipe_takes_what_predict_takes() -> None:
     dicts = [{"w": word} for word in sentence]
     for given in (sentence, tuple(sentence), iter(sentence), dicts):
         assert tagger.tag(given) == model.predict([sentence])[0]
-    np.testing.assert_array_equal(tagger.marginals(sentence), model.marginals([sentence])[0])
-    expected = np.exp(model.log_likelihood([sentence], [["D", "N", "D"]])[0])
+    np.testing.assert_array_equal(tagger.predict_proba(sentence), model.predict_proba([sentence])[0])
+    expected = np.exp(model.log_prob([sentence], [["D", "N", "D"]])[0])
     assert tagger.probability(sentence, ["D", "N", "D"]) == pytest.approx(expected, rel=1e-12)
     assert tagger.probability(sentence, ["D", "N", "?"]) == 0.0
     rows = ChainCRF(template="U0:%x[0,0]\nU1:%x[0,1]\n").fit([[("the", "e"), ("dog", "g")]], y[:1])

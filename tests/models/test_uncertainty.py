@@ -43,7 +43,7 @@ def test_methods_are_their_formulas() -> None:
     scaled = [one[:3] / one[:3].sum() for one in p]
     expected = [-float(one @ np.log(one)) for one in scaled]
     assert crf.uncertainty(new, "nbest-entropy", k=3) == pytest.approx(expected, **near)
-    shares = crf.predict_marginals(new, as_array=True)
+    shares = crf.predict_proba(new)
     expected = [-float((one * np.log(one)).sum() / len(one)) for one in shares]
     assert crf.uncertainty(new, "token-entropy") == pytest.approx(expected, **near)
     known = set(crf.model_.attributes)
@@ -97,5 +97,5 @@ def test_what_is_refused() -> None:
     hidden = HiddenChainCRF(threads=1).fit(X, y)
     with pytest.raises(ValueError, match="uncertainty by entropy is not for models with hidden states"):
         hidden.uncertainty(X)
-    log_p = hidden.log_proba(X, hidden.predict(X))
+    log_p = hidden.log_prob(X, hidden.predict(X))
     assert hidden.uncertainty(X, "least-confidence") == pytest.approx(1.0 - np.exp(log_p), rel=1e-9)

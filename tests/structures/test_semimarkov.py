@@ -61,10 +61,10 @@ def test_smaller_models_answer_the_same(smaller: object) -> None:
     assert set(kept) < set(all_names)
     shown = data()
     assert made.predict(shown) == given.predict(shown)
-    for a, b in zip(made.marginals(shown), given.marginals(shown), strict=True):
+    for a, b in zip(made.predict_proba(shown), given.predict_proba(shown), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13)
     again = Model.from_bytes(given.to_bytes())
-    np.testing.assert_array_equal(again.marginals(shown)[0], given.marginals(shown)[0])
+    np.testing.assert_array_equal(again.predict_proba(shown)[0], given.predict_proba(shown)[0])
     assert len(again.names.segment_attributes) < len(all_names)
 
 

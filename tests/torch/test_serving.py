@@ -40,7 +40,7 @@ def test_models_answer_the_same_without_torch(order: int, tmp_path: Path) -> Non
     assert isinstance(model, crfkit.Model)
     scores = [x[:n].cpu().numpy() for x, n in zip(node, lengths.tolist(), strict=True)]
     assert model.predict(scores) == crf.decode(node, lengths=lengths).names()
-    probability = np.concatenate(model.marginals(scores))
+    probability = np.concatenate(model.predict_proba(scores))
     mask = torch.arange(6, device=DEVICE) < lengths[:, None]
     expected = crf.marginals(node, mask)[mask].detach().double().cpu().numpy()
     np.testing.assert_allclose(probability, expected, rtol=1e-5, atol=1e-6)

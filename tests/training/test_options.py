@@ -152,8 +152,8 @@ def test_a_local_chain_stays_one_in_a_file(tmp_path: Path) -> None:
     assert made.training.objective.startswith("Local(")
     made.save(tmp_path / "m.crf")
     again = crfkit.load(tmp_path / "m.crf")
-    np.testing.assert_allclose(again.log_likelihood(data), made.log_likelihood(data), rtol=1e-12)
-    assert sum(made.log_likelihood(data)) > sum(train(data, stop=Stop(max_iterations=0)).log_likelihood(data))
+    np.testing.assert_allclose(again.log_prob(data), made.log_prob(data), rtol=1e-12)
+    assert sum(made.log_prob(data)) > sum(train(data, stop=Stop(max_iterations=0)).log_prob(data))
 
 
 def test_words_are_short_for_objects() -> None:

@@ -102,7 +102,7 @@ def test_gradient_by_differences(kind: str) -> None:
     t = loss.start() + np.array([0.1, -0.3, 0.2])
     gradient, other = np.zeros(3), np.zeros(3)
     value = loss.value_and_grad(t, gradient)
-    direct = -pooled(experts, loss.weights(t)).log_likelihood(data).sum()
+    direct = -pooled(experts, loss.weights(t)).log_prob(data).sum()
     assert value == pytest.approx(direct, rel=1e-10)
     for k in range(3):
         step = np.eye(3)[k] * 1e-5

@@ -129,9 +129,7 @@ def test_dev_every_and_a_metric_of_ones_own(data: Dataset, dev: Dataset) -> None
 
 
 def test_likelihood_as_a_metric(data: Dataset, dev: Dataset) -> None:
-    about = train(
-        data, dev, metric="log_likelihood", optimizer=Descent(), stop=Stop(max_iterations=8)
-    ).training
+    about = train(data, dev, metric="log_prob", optimizer=Descent(), stop=Stop(max_iterations=8)).training
     assert about is not None
     scores = about.history["score"]
     assert (np.diff(scores[~np.isnan(scores)]) > 0).all()

@@ -38,7 +38,7 @@ def test_a_child_loads_queries_trains_and_saves(tmp_path: Path) -> None:
     file, X = tmp_path / "m.crf", sentences(20, 2)[0]
     first = train(dataset(), stop=Stop(max_iterations=3), progress=False, threads=2)
     first.save(file)
-    first.marginals(X, threads=2)
+    first.predict_proba(X, threads=2)
     expected = first.predict(X, threads=2)
 
     def live() -> bool:

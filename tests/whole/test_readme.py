@@ -20,7 +20,7 @@ PROMISES: dict[str, list[str]] = {
         "['D', 'N']",
         "4 18 ['B', 'I', 'O']",
         "[['number', 'street', 'street', 'city']]",
-        "[[(2, 4, 'CITY')]]",
+        "(2, 4, 'CITY')",
         "segment:word[..]=New York",
         "[0, 4, 8, 12, 16, 20, 20]",
         "13 21 LBFGS",

@@ -37,7 +37,7 @@ def used(name: str, made: Any) -> Any:
     if name in ("Model", "ChainCRF"):
         return made.predict(X)
     if name == "Tagger":
-        return [made.tag(items) for items in X], made.marginals(X[1]).tolist()
+        return [made.tag(items) for items in X], made.predict_proba(X[1]).tolist()
     if name == "CRF":
         return list(map(list, made.predict(X)))
     if name in ("GraphModel", "GraphCRF"):

@@ -25,7 +25,7 @@ def test_eight_threads_ask_while_another_fits() -> None:
         graphs = crfkit.inference.decode(batch.potentials(word=word), threads=2)
         return (
             crf.predict(X),
-            [row.tolist() for row in crf.model_.marginals(X, threads=2)],
+            [row.tolist() for row in crf.model_.predict_proba(X, threads=2)],
             [tagger.tag(items) for items in X],
             [labels.tolist() for labels in graphs["token"]],
         )

@@ -82,7 +82,7 @@ def span_rows(
     found: Sequence[Sequence[Sequence[Any]]] = (
         segment_confidence(model, batch, allowed=forced, threads=threads)
         if confidence
-        else model.segments_in(model.path(batch, allowed=forced, threads=threads))
+        else model.segments_in(model._path(batch, allowed=forced, threads=threads))
     )
     words = block.strings()[0].tolist() if isinstance(block, Columns) else None
     names = ("begin", "end", "label")

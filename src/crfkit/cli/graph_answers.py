@@ -100,7 +100,7 @@ class GraphTagger:
         return "".join(lines).encode()
 
     def _marginals(self, batch: GraphBatch) -> dict[str, list[dict[str, float]]]:
-        found = self.model.predict_marginals(batch, threads=self.threads)
+        found = self.model.predict_proba(batch, threads=self.threads)
         return {
             kind: [dict(zip(self.names(kind), row, strict=True)) for row in found[kind].tolist()]
             for kind in self.kinds

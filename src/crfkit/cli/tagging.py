@@ -149,8 +149,8 @@ class Tagger:
     def path(self, batch: Batch, allowed: Bools | Sets | None = None) -> Path:
         """Return the best labels of a batch, and where segments begin."""
         if not self.model.constraints:
-            return self.model.path(batch, allowed=allowed, threads=self.threads)
-        found = self.model.decode(
+            return self.model._path(batch, allowed=allowed, threads=self.threads)
+        found = self.model._decode(
             batch, allowed=allowed, infeasible=self.keeping.fallback, threads=self.threads
         )
         self.ways += Counter(found.counts())

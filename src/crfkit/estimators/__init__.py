@@ -1,6 +1,7 @@
 """Estimators that follow the conventions of scikit-learn; each is loaded when it is first used."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from crfkit._safe.lazy import lazily
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.skip_chain import SkipChainCRF
 
 __all__ = [
+    "ESTIMATORS",
     "HMM",
     "MEMM",
     "BoostedCRF",
@@ -33,20 +35,25 @@ __all__ = [
     "SkipChainCRF",
 ]
 
-__getattr__, __dir__ = lazily(
-    __name__,
-    {
-        "BoostedCRF": ".boosting",
-        "ChainCRF": ".chain",
-        "FactorialCRF": ".factorial",
-        "GraphCRF": ".graph",
-        "GridCRF": ".grid",
-        "HMM": ".hmm",
-        "HiddenChainCRF": ".hidden",
-        "HiddenSequenceCRF": ".hidden_sequence",
-        "MEMM": ".memm",
-        "MultiLabelCRF": ".multilabel",
-        "SemiCRF": ".segments",
-        "SkipChainCRF": ".skip_chain",
-    },
-)
+#: Every estimator, and the module that it lives in: names, lazy loading and tests come from it.
+ESTIMATORS: Final[Mapping[str, str]] = {
+    "BoostedCRF": ".boosting",
+    "ChainCRF": ".chain",
+    "FactorialCRF": ".factorial",
+    "GraphCRF": ".graph",
+    "GridCRF": ".grid",
+    "HMM": ".hmm",
+    "HiddenChainCRF": ".hidden",
+    "HiddenSequenceCRF": ".hidden_sequence",
+    "MEMM": ".memm",
+    "MultiLabelCRF": ".multilabel",
+    "SemiCRF": ".segments",
+    "SkipChainCRF": ".skip_chain",
+    "BayesianCRF": ".classic.bayesian",
+    "CodeCRF": ".classic.codes",
+    "KernelChainCRF": ".classic.kernel",
+    "OpinionPool": ".classic.pool",
+    "VotedPerceptron": ".classic.voted",
+}
+
+__getattr__, __dir__ = lazily(__name__, {name: home for name, home in ESTIMATORS.items() if name in __all__})

@@ -18,9 +18,9 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
+from crfkit.estimators.base import Estimator
 from crfkit.estimators.fitting import has_gold, weighted
-from crfkit.estimators.params import PartParams
-from crfkit.estimators.queries import ChainQueries
+from crfkit.estimators.queries import SequenceQueries
 from crfkit.linear.layout import Layout
 from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
 from crfkit.models.model import Metric, Model
@@ -55,7 +55,7 @@ _LACKS: Final = (
 )
 
 
-class BoostedCRF(ChainQueries, PartParams):
+class BoostedCRF(SequenceQueries, Estimator):
     """A chain CRF for real-valued features that learns which conjunctions of them matter.
 
     Gradient tree boosting (Dietterich, Ashenfelter & Bulatov 2004; Gupta 2005, section 2.5): each round adds
@@ -232,6 +232,9 @@ class BoostedCRF(ChainQueries, PartParams):
             made._holding(replace(model, lacks=_LACKS), forests, columns, fields.count("rounds"))
             made._check_leaves()
             return made
+
+    def _absent(self) -> Mapping[str, str]:
+        return {"tag": "X is not tokens; use predict([x])"}
 
     def _learned(self, found: Boosted, chain: Chain, columns: int) -> None:
         L = len(chain.labels)

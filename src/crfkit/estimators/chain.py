@@ -10,7 +10,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.queries import ChainQueries
+from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import Features
@@ -37,7 +37,7 @@ _LIKELIHOOD: Final = Likelihood()
 _STOP: Final = Stop()
 
 
-class ChainCRF(ChainQueries, Fitting):
+class ChainCRF(SequenceQueries, Fitting):
     """A linear-chain conditional random field that follows the conventions of scikit-learn.
 
     Parameters
@@ -63,7 +63,7 @@ class ChainCRF(ChainQueries, Fitting):
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
         has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
     metric : str or function
-        Of the dev set and of `score`: a name of `crfkit.metrics`, "log_likelihood", or a function of gold and
+        Of the dev set and of `score`: a name of `crfkit.metrics`, "log_prob", or a function of gold and
         predicted labels. "auto": the F1 of entities where labels spell them, else the accuracy of tokens.
     seed : int
         For optimizers that draw, and for `sample`.
@@ -78,7 +78,7 @@ class ChainCRF(ChainQueries, Fitting):
     model_ : Model
         Save, explain or convert it; ``model_.training`` says how it was trained.
     classes_ : array of str [L]
-        The labels, in the order of the columns of `predict_marginals`: by first appearance.
+        The labels, in the order of the columns of `predict_proba`: by first appearance.
     n_iter_ : int
         Iterations of the last training.
 

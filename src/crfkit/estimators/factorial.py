@@ -13,7 +13,6 @@ from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.estimators.queries import PerSequence
 from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
 from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.inference.graphs import GraphLabeling
@@ -23,6 +22,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
+from crfkit.models.results import PerSequence
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
@@ -54,7 +54,7 @@ class FactorialCRF(ReadyMade):
     objective, optimizer, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Who sums, in training and in `predict_marginals`.
+        Who sums, in training and in `predict_proba`.
     metric : str or function
         Of each column; `score` is their mean. "auto": the F1 of entities where labels spell them, else the
         accuracy of tokens, in which labels of None do not count.
@@ -66,7 +66,7 @@ class FactorialCRF(ReadyMade):
     columns_ : list of str
         Names of the columns; "0", "1", ... where y has tuples.
     classes_ : dict
-        Column -> its labels, in the order of the columns of `predict_marginals`: by first appearance.
+        Column -> its labels, in the order of the columns of `predict_proba`: by first appearance.
     how_ : How
         How the last evaluation of training was answered.
 
@@ -170,10 +170,10 @@ class FactorialCRF(ReadyMade):
         together = zip(*spelled.values(), strict=True)
         return PerSequence([list(zip(*sequence, strict=True)) for sequence in together])
 
-    def predict_marginals(self, X: Any, given: Mapping[Any, Any] | None = None) -> dict[str, list[Floats]]:
+    def predict_proba(self, X: Any, given: Mapping[Any, Any] | None = None) -> dict[str, list[Floats]]:
         """Return the probability of each label: column -> an array [T, L] for each sequence."""
         model, data = self._fitted(), self._data(X)
-        found = model.predict_marginals(
+        found = model.predict_proba(
             self._batch(data), given=self._given(data, given), method=self.method, threads=self.threads
         )
         return {name: PerSequence(cut(found[name], data.batch.seq_ptr)) for name in self.columns_}

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
-from crfkit.estimators.params import PartParams
+from crfkit.estimators.base import Estimator, unless_absent
 from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
@@ -43,11 +42,7 @@ def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
     return data if weight is None else replace(data, batch=replace(data.batch, weight=weight))
 
 
-def _learns_on(estimator: Fitting) -> bool:
-    return not estimator._learns_anew
-
-
-class Fitting(PartParams):
+class Fitting(Estimator):
     """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives.
 
     What becomes of X and y is up to the structure: `_prepared` and `_judged`.
@@ -64,8 +59,6 @@ class Fitting(PartParams):
     seed: int
     threads: int | None
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labelings
-    _learns_anew: ClassVar[str] = ""  #: why `partial_fit` is refused, and what to do instead
-
     _data_held: Dataset | None = None  #: `data_`
 
     model_: Model
@@ -158,15 +151,14 @@ class Fitting(PartParams):
     if not TYPE_CHECKING:  # which would take every name for an attribute
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Say why there is no such attribute; of `partial_fit`, what is in its way."""
-            why, kind = self._learns_anew, type(self).__name__
-            if name == "partial_fit" and why:
-                raise AttributeError(f"{kind} has no partial_fit, it cannot learn on from what it has: {why}")
+            """Say why there is no such attribute."""
             if name == "data_":
-                raise AttributeError(f"this {kind} does not hold the data that it was trained on")
-            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+                raise AttributeError(
+                    f"this {type(self).__name__} does not hold the data that it was trained on"
+                )
+            super().__getattr__(name)
 
-    @available_if(_learns_on)  # type: ignore[untyped-decorator]
+    @unless_absent
     def partial_fit(
         self,
         X: Any,
@@ -235,7 +227,7 @@ class Fitting(PartParams):
         data = data.freeze()  # the model takes these very alphabets, so that ids need no renaming
         with WarnedLast():
             model = self._train(data, structure, progress, dev, init)
-            self._data_held = None if self._learns_anew else data
+            self._data_held = None if "partial_fit" in self._absent() else data
             return self._learned(_with(model, recipe))
 
     def _dev(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:

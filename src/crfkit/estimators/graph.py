@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from numpy.typing import ArrayLike
 
+from crfkit.estimators.base import Estimator
 from crfkit.estimators.graph_queries import GraphQueries
-from crfkit.estimators.params import PartParams
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import Features
@@ -38,7 +38,7 @@ _FEATURES: Final = Features()
 _STOP: Final = Stop()
 
 
-class GraphCRF(GraphQueries, PartParams):
+class GraphCRF(GraphQueries, Estimator):
     """A conditional random field on general graphs.
 
     Parameters
@@ -50,7 +50,7 @@ class GraphCRF(GraphQueries, PartParams):
     optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one; "em" is expectation maximization, for hidden labels.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Who sums and maximizes in training, and who sums in `predict_marginals` and `log_likelihood`. Default:
+        Who sums and maximizes in training, and who sums in `predict_proba` and `log_prob`. Default:
         exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
         ``model_.training.notes`` say which.
     features : Features, or one of "observed", "all"
@@ -64,7 +64,7 @@ class GraphCRF(GraphQueries, PartParams):
     restarts : int
         Where labels are hidden, training begins so often from other random weights, and the best result is
         kept: by the dev set where there is one, else by the objective.
-    metric : {"auto", "accuracy", "log_likelihood"} or function
+    metric : {"auto", "accuracy", "log_prob"} or function
         The score of the dev set; a function of gold and predicted labels by kind, more is better. "auto" is
         the accuracy of known variables, as in `score`.
     seed : int

@@ -65,7 +65,7 @@ class GraphQueries:
         labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
         return GraphLabeling(labels, inference.score(scores, labels), p.how.unbounded(), X.graph.kinds)
 
-    def predict_marginals(
+    def predict_proba(
         self,
         X: GraphBatch,
         *,
@@ -73,19 +73,17 @@ class GraphQueries:
         cliques: bool = False,
         method: Method | str | None = None,
     ) -> GraphMarginals:
-        """Return the probability of each label by kind: ``predict_marginals(X)["token"]`` is [V, L].
+        """Return the probability of each label by kind: ``predict_proba(X)["token"]`` is [V, L].
 
         `given` clamps labels as in `predict`; ``cliques=True`` also asks for those of factors, ``.clique``.
         """
         asked = self._summing if method is None else method
-        return self._model.predict_marginals(
-            X, given=given, cliques=cliques, method=asked, threads=self.threads
-        )
+        return self._model.predict_proba(X, given=given, cliques=cliques, method=asked, threads=self.threads)
 
-    def log_likelihood(self, X: GraphBatch, *, method: Method | str | None = None) -> Numbers:
+    def log_prob(self, X: GraphBatch, *, method: Method | str | None = None) -> Numbers:
         """Return the logarithm of the probability of the known labels of each graph, [N]."""
         asked = self._summing if method is None else method
-        return self._model.log_likelihood(X, method=asked, threads=self.threads)
+        return self._model.log_prob(X, method=asked, threads=self.threads)
 
     def kbest(
         self, X: GraphBatch, k: int, *, given: Given = None, method: Method | str | None = None
@@ -98,16 +96,25 @@ class GraphQueries:
     def sample(
         self,
         X: GraphBatch,
-        n: int = 1,
+        n_samples: int = 1,
         *,
-        seed: int | None = None,
+        random_state: int | None = None,
         given: Given = None,
         method: Method | str | None = None,
     ) -> GraphLabelings:
-        """Draw n labelings: ``sample(X, n)["token"]`` is [n, V]; the seed is that of the estimator."""
+        """Draw labelings: ``sample(X, 9)["token"]`` is [9, V]; the random state is that of the estimator."""
         scores = self._model.given(X, given, threads=self.threads)
-        drawn = self.seed if seed is None else seed
-        found: GraphLabelings = inference.sample(scores, n, drawn, method=method, threads=self.threads)
+        drawn = self.seed if random_state is None else random_state
+        found: GraphLabelings = inference.sample(
+            scores, n_samples, drawn, method=method, threads=self.threads
+        )
+        return found
+
+    def entropy(self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None) -> Numbers:
+        """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
+        scores = self._model.given(X, given, threads=self.threads)
+        asked = self._summing if method is None else method
+        found: Numbers = inference.entropy(scores, method=asked, threads=self.threads)
         return found
 
     def score(

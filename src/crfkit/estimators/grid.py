@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats, Ids, pointers
 from crfkit.checks import check_choice
-from crfkit.estimators.queries import PerSequence, weights_of
+from crfkit.estimators.queries import weights_of
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import check_known
+from crfkit.models.results import PerSequence
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
@@ -59,7 +60,7 @@ class GridCRF(ReadyMade):
     optimizer, features, stop, seed, threads
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Who sums, in training and in `predict_marginals`. Default: exact for small images, else belief
+        Who sums, in training and in `predict_proba`. Default: exact for small images, else belief
         propagation. The best labeling is found by cuts, TRW-S and others.
 
     Attributes
@@ -67,7 +68,7 @@ class GridCRF(ReadyMade):
     model_ : GraphModel
         ``model_.tables()`` has the weights: "look" of features, "bias", and of directions "right", "down".
     classes_ : array [L]
-        The labels, sorted: columns of `predict_marginals`.
+        The labels, sorted: columns of `predict_proba`.
     how_ : How
         How the last evaluation of training was answered.
 
@@ -79,7 +80,7 @@ class GridCRF(ReadyMade):
     >>> y = [np.pad(np.ones((4, 4), dtype=int), 2) for _ in range(3)]  # a square, three times
     >>> X = [(image + rng.normal(scale=0.5, size=image.shape))[:, :, None] for image in y]
     >>> crf = GridCRF(cells="potts").fit(X[:2], y[:2])
-    >>> crf.predict(X[2:])[0].shape, crf.predict_marginals(X[2:])[0].shape
+    >>> crf.predict(X[2:])[0].shape, crf.predict_proba(X[2:])[0].shape
     ((8, 8), (8, 8, 2))
     >>> alone = float(((X[2][:, :, 0] > 0.5) == y[2]).mean())  # each pixel by itself
     >>> crf.score(X[2:], y[2:]) > alone
@@ -160,10 +161,10 @@ class GridCRF(ReadyMade):
         found = self.model_.predict(batch, threads=self.threads)["pixel"]
         return PerSequence(_cut(self.classes_[found], images))
 
-    def predict_marginals(self, X: Any) -> list[Floats]:
+    def predict_proba(self, X: Any) -> list[Floats]:
         """Return the probability of each label of each pixel, arrays [H, W, L]."""
         images, batch = self._batch(X)
-        found = self.model_.predict_marginals(batch, method=self.method, threads=self.threads)["pixel"]
+        found = self.model_.predict_proba(batch, method=self.method, threads=self.threads)["pixel"]
         return PerSequence(_cut(found, images))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:

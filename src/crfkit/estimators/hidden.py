@@ -14,7 +14,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.queries import ChainQueries
+from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
@@ -64,9 +64,14 @@ class HiddenStates(Fitting):
         "stop": None,
     }
 
-    _learns_anew: ClassVar[str] = (
-        "what a hidden state stands for is found from all data together; call fit with all data"
-    )
+    def _absent(self) -> Mapping[str, str]:
+        paths = "a label sequence is a sum over many paths of states; use predict_proba, or sample"
+        return {
+            "partial_fit": "what a hidden state stands for is found from all data together; call fit with "
+            "all data",
+            "kbest": paths,
+            "entropy": paths,
+        }
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         """Return which labels may follow each other; None: all."""
@@ -136,7 +141,7 @@ def _goodness(model: Model, judged: bool) -> float:
     return made.score if judged else -made.loss
 
 
-class HiddenChainCRF(ChainQueries, HiddenStates):
+class HiddenChainCRF(SequenceQueries, HiddenStates):
     """A chain with hidden states of each label: the latent-dynamic CRF of Morency, Quattoni & Darrell (2007).
 
     A label may have phases that y does not show, such as the stroke and the retraction of a gesture. Each
@@ -174,7 +179,7 @@ class HiddenChainCRF(ChainQueries, HiddenStates):
 
     Notes
     -----
-    `predict_marginals` has the probabilities of labels. With one state for each label this is `ChainCRF`.
+    `predict_proba` has the probabilities of labels. With one state for each label this is `ChainCRF`.
 
     Examples
     --------

@@ -124,7 +124,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         """Return the probability of each label for each sequence, [N, L]; columns are ``classes_``."""
         check_is_fitted(self, "model_")
         L = len(self.classes_)
-        rows = self.model_.marginals(self.model_.dataset(X, threads=self.threads), threads=self.threads)
+        rows = self.model_.predict_proba(self.model_.dataset(X, threads=self.threads), threads=self.threads)
         # All states of a labeling belong to one label, so any position has the probability of the whole.
         return np.array([row[0] if len(row) else np.full(L, 1.0 / L) for row in rows]).reshape(-1, L)
 
@@ -132,6 +132,20 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    def log_prob(self, X: Any, y: Any) -> Floats:
+        """Return log p(y | x) of the label of each sequence, [N]; -inf of labels that are new."""
+        p = np.column_stack([self.predict_log_proba(X), np.full(len(X), -np.inf)])
+        place = {label: i for i, label in enumerate(self.classes_)}
+        given = list(y)
+        if len(given) != len(p):
+            raise ValueError(f"X has {counted(len(p), 'sequence')}, y has {len(given)} labels")
+        return np.asarray(p[np.arange(len(p)), [place.get(label, -1) for label in given]])
+
+    def entropy(self, X: Any) -> Floats:
+        """Return the entropy of the label of each sequence in nats, [N]."""
+        p = self.predict_proba(X)
+        return np.asarray(-np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1))
 
     @property
     def _dev_metric(self) -> Metric | str:

@@ -17,9 +17,9 @@ from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
+from crfkit.estimators.base import Estimator
 from crfkit.estimators.fitting import has_gold, weighted
-from crfkit.estimators.params import PartParams
-from crfkit.estimators.queries import ChainQueries, weights_of
+from crfkit.estimators.queries import SequenceQueries, weights_of
 from crfkit.estimators.symbols import Symbols
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
@@ -34,7 +34,7 @@ __all__ = ["HMM"]
 _SMOOTHING: Final = Smoothing()
 
 
-class HMM(ChainQueries, PartParams):
+class HMM(SequenceQueries, Estimator):
     """A hidden Markov model: p(x, y), counted from labels or learned without them by Baum-Welch.
 
     Parameters
@@ -88,7 +88,7 @@ class HMM(ChainQueries, PartParams):
     >>> hmm.predict([["the", "cat"]])
     [['D', 'N']]
     >>> hidden = HMM(labels=2, restarts=3).fit([["a", "b", "a", "b"], ["b", "a", "b"]])
-    >>> path = hidden.predict_single(["a", "b", "a"])
+    >>> path = hidden.tag(["a", "b", "a"])
     >>> path[0] == path[2] != path[1]
     True
     """
@@ -179,8 +179,11 @@ class HMM(ChainQueries, PartParams):
 
     def log_likelihood(self, X: Any, y: Any = None) -> Floats:
         """Return log p(x) of each sequence, or with y log p(x, y), [N]; unknown words are one word."""
-        found: Floats = inference.log_partition(self._potentials(self._data(X)), threads=self.threads)
-        return found if y is None else found + self.log_proba(X, y)
+        found: Floats = inference.log_partition(
+            self.model_.potentials(self.model_.batch_of(self._data(X)), threads=self.threads),
+            threads=self.threads,
+        )
+        return found if y is None else found + self.log_prob(X, y)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Return how good predictions are, as `ChainCRF` does; without labels, log p(x) by position."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from crfkit.estimators.chain import ChainCRF
@@ -37,6 +37,9 @@ class MEMM(ChainCRF):
     >>> MEMM().fit(X, [["D", "N"], ["D", "N"]]).predict([[{"w": "the"}, {"w": "dog"}]])
     [['D', 'N']]
     """
+
+    def _absent(self) -> Mapping[str, str]:
+        return {"explain": "steps are normalized one by one, so that no sum of weights decides a label"}
 
     def __init__(
         self,

@@ -165,7 +165,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label, [N, n]."""
         batch = self.batch(X)
-        found = self.model_.predict_marginals(batch, method=self.method, threads=self.threads)
+        found = self.model_.predict_proba(batch, method=self.method, threads=self.threads)
         return np.column_stack([found[str(a)][:, 1] for a in self.classes_])
 
     def batch(self, X: Any) -> GraphBatch:

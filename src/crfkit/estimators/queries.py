@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, Literal, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit import inference
 from crfkit.arrays import Floats
-from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
+from crfkit.estimators.base import Estimator, unless_absent
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics.encoding import encode
-from crfkit.models.alternatives import kbest_of
-from crfkit.models.explain import state_weights, transition_weights
+from crfkit.models.explain import decisions, state_weights, transition_weights
 from crfkit.models.model import Metric, Model
+from crfkit.models.results import Candidate, LabelProba, Span
+from crfkit.models.scores import Decoding
 from crfkit.models.uncertainty import Uncertainty
 from crfkit.structures.gold import Path
-from crfkit.tags.segments import Segments
 from crfkit.training.data import weights_of
 
-__all__ = ["ChainQueries", "PerSequence", "judged", "weights_of"]
+__all__ = ["SequenceQueries", "judged", "weights_of"]
 
 
-T = TypeVar("T")
-
-
-class PerSequence(list[T]):
-    """A list with one entry for each sequence, which NumPy takes for an array of so many objects.
-
-    scikit-learn's ``cross_val_predict`` joins the answers of the folds with NumPy, which would take plain
-    lists of lists apart, or fail where their lengths differ.
-
-    Examples
-    --------
-    >>> np.concatenate([PerSequence([["a", "b"]]), PerSequence([["a"], []])]).tolist()
-    [['a', 'b'], ['a'], []]
-    """
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.object_]:
-        if dtype is not None and np.dtype(dtype) != np.object_:
-            raise TypeError(f"one entry for each sequence makes an array of objects, not of {dtype}")
-        made = np.empty(len(self), dtype=object)  # [N]
-        for n, one in enumerate(self):
-            made[n] = one
-        return made
-
-
-class ChainQueries:
-    """Queries of an estimator with a fitted model."""
+class SequenceQueries(Estimator):
+    """Queries of an estimator with a fitted model of sequences; `crfkit.Model` has the same."""
 
     model_: Model
     metric: Metric | str
@@ -59,66 +33,96 @@ class ChainQueries:
     seed: int
     threads: int | None
 
-    def predict(self, X: Any) -> list[list[str]]:
-        """Return the best labels of each sequence: always a list of lists of strings."""
-        path = self._path(self._data(X))
-        return PerSequence(self.model_.spelling.tags(path))
-
-    def _path(self, data: Dataset) -> Path:
-        """Return the best labels of all positions."""
-        return self.model_.path(data, threads=self.threads)
-
-    def predict_single(self, x: Any) -> list[str]:
-        """Return the best labels of one sequence; for many calls, `crfkit.models.Tagger` is faster."""
-        return self.predict([x])[0]
-
-    @overload
-    def predict_marginals(self, X: Any, as_array: Literal[False] = False) -> list[list[dict[str, float]]]: ...
-
-    @overload
-    def predict_marginals(self, X: Any, as_array: Literal[True]) -> list[Floats]: ...
-
-    def predict_marginals(
-        self, X: Any, as_array: bool = False
-    ) -> list[Floats] | list[list[dict[str, float]]]:
-        """Return the probability of every label at every position.
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
+        """Return the best labels of each sequence: always a list of lists of strings.
 
         Parameters
         ----------
         X : sequences
-        as_array : bool
-            For each sequence an array [T, L] with columns as in ``classes_``, instead of a list of dicts.
+        given : list of lists, optional
+            Labels that are known, None where one is asked for: the others are the best ones with these.
+        method : {"viterbi", "posterior"}, optional
+            The best label sequence, or the most probable label of each position.
         """
-        data = self._data(X)
-        found = self.model_.marginals(data, threads=self.threads)
-        if as_array:
-            return PerSequence(found)
-        names = self.model_.answers
-        return PerSequence([dict(zip(names, row, strict=True)) for row in node.tolist()] for node in found)
+        return self.model_.predict(self._data(X), given=given, method=method, threads=self.threads)
 
-    def predict_segments(self, X: Any) -> list[Segments]:
-        """Return the segments of each sequence as (start, end, label); the end is one past the last position.
+    def _path(self, data: Dataset) -> Path:
+        """Return the best labels of all positions."""
+        return self.model_._path(data, threads=self.threads)
 
-        Without what lies outside, labeled O; where labels are plain, as in addresses, segments are the runs
-        of equal labels, O among them.
+    @unless_absent
+    def tag(self, x: Any) -> list[str]:
+        """Return the best labels of one sequence; for many calls, `crfkit.models.Tagger` is faster."""
+        return self.predict([x])[0]
+
+    @unless_absent
+    def predict_proba(self, X: Any) -> LabelProba:
+        """Return the probability of every label at every position: an array [T, L] for each sequence.
+
+        Columns are as in ``classes_``; ``predict_proba(X).to_dicts()`` has dicts of label and probability.
         """
-        return PerSequence(self.model_.segments_in(self._path(self._data(X))))
+        return self.model_.predict_proba(self._data(X), threads=self.threads)
 
-    def predict_confidence(self, X: Any) -> list[list[tuple[int, int, str, float]]]:
+    @unless_absent
+    def predict_spans(self, X: Any) -> list[list[Span]]:
         """Return the predicted segments of each sequence as (start, end, label, probability).
 
-        They are those of `predict_segments`; the probability is that of exactly this segment, with both ends
-        and the label.
+        Those that labels spell, or runs of equal labels, without what lies outside, labeled O. The end is one
+        past the last position; the probability is that of exactly this segment, with both ends and the label.
         """
-        return PerSequence(self.model_.confidence(self._data(X), threads=self.threads))
+        return self.model_.predict_spans(self._data(X), threads=self.threads)
 
+    @unless_absent
+    def kbest(self, X: Any, k: int) -> list[list[Candidate]]:
+        """Return the k best label sequences of each sequence, best first; fewer where fewer exist.
+
+        Each has ``labels``, ``log_prob``, ``probability`` and ``spans``. Where an `encoding` was learned,
+        labels are as in y; each sequence of them comes once, with the probability of the best one that spells
+        it.
+        """
+        return self.model_.kbest(self._data(X), k, threads=self.threads)
+
+    @unless_absent
+    def sample(self, X: Any, n_samples: int = 1, *, random_state: int | None = None) -> list[list[list[str]]]:
+        """Draw label sequences of each sequence from p(y | x), in the form of `predict`.
+
+        Parameters
+        ----------
+        X : sequences
+        n_samples : int
+            For each sequence.
+        random_state : int, optional
+            That of the estimator unless given.
+        """
+        drawn = self.seed if random_state is None else random_state
+        return self.model_.sample(self._data(X), n_samples, random_state=drawn, threads=self.threads)
+
+    @unless_absent
+    def log_prob(self, X: Any, y: Any = None) -> Floats:
+        """Return log p(y | x) of each sequence, [N].
+
+        Positions where y is None or a set are summed over; a label that the model does not know has
+        probability 0.
+        """
+        return self.model_.log_prob(self._data(X, y), threads=self.threads)
+
+    @unless_absent
+    def entropy(self, X: Any) -> Floats:
+        """Return the entropy of p(y | x) over all label sequences in nats, [N]."""
+        return self.model_.entropy(self._data(X), threads=self.threads)
+
+    @unless_absent
     def uncertainty(self, X: Any, method: Uncertainty = "entropy", k: int = 10) -> Floats:
         """Return how unsure the model is of each sequence, [N], as `Model.uncertainty` does."""
         return self.model_.uncertainty(self._data(X), method, k=k, threads=self.threads)
 
-    def predict_marginals_single(self, x: Any) -> list[dict[str, float]]:
-        """Return the probability of every label at every position of one sequence."""
-        return self.predict_marginals([x])[0]
+    @unless_absent
+    def explain(self, x: Any, at: int | None = None) -> Any:
+        """Explain why the labels of one sequence won: at each position or segment, or at one.
+
+        See `crfkit.models.explain`.
+        """
+        return decisions(self.model_, self._data([x]), at, threads=self.threads)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
@@ -131,61 +135,6 @@ class ChainQueries:
         """Weights by label before and label (of higher orders: by label n-gram), without zeros."""
         check_is_fitted(self, "model_")
         return transition_weights(self.model_)
-
-    def predict_kbest(self, X: Any, k: int) -> list[list[tuple[list[str], float]]]:
-        """Return the k best labelings of each sequence, best first, each with log p(y | x).
-
-        There are fewer where fewer exist. Where an `encoding` was learned, labelings are as in y; each comes
-        once, with the probability of the best labeling of the chain that spells it.
-        """
-        potentials = self._listed(X, k)
-        total = inference.log_partition(potentials, threads=self.threads).tolist()
-        return [
-            [(self._spelled(one), one.score - log_z) for one in labelings]
-            for labelings, log_z in zip(
-                kbest_of(self.model_, potentials, k, self.threads), total, strict=True
-            )
-        ]
-
-    def sample(self, X: Any, n: int = 1, seed: int | None = None) -> list[list[list[str]]]:
-        """Draw n labelings of each sequence from p(y | x); the seed is the estimator's unless given."""
-        return [[self._spelled(one) for one in several] for several in self._draws(X, n, seed)]
-
-    def _draws(self, X: Any, n: int, seed: int | None) -> list[list[inference.Labeling]]:
-        if operator.index(n) < 1:
-            raise ValueError(f"n is {n}, expected 1 or more")
-        seed = self.seed if seed is None else seed
-        found: list[list[inference.Labeling]] = inference.sample(
-            self._potentials(self._data(X)), n, seed, threads=self.threads
-        )
-        return found
-
-    def _spelled(self, one: inference.Labeling) -> list[str]:
-        return self.model_.spelling.tags(Path(np.array([0, len(one.labels)]), one.labels))[0]
-
-    def log_proba(self, X: Any, y: Any = None) -> Floats:
-        """Return log p(y | x) of each sequence, [N].
-
-        Positions where y is None or a set are summed over; a label that the model does not know has
-        probability 0.
-        """
-        return self._log_proba(self._data(X, y))
-
-    def _log_proba(self, data: Dataset) -> Floats:
-        """Return log p(y | x) of data that `_data` has made."""
-        label, allowed = data.batch.label, data.batch.allowed
-        if label is None:
-            raise ValueError("y is missing; log_proba needs labels")
-        found = self.model_.log_likelihood(data, threads=self.threads)
-        # Whether the model knows each label; the last is that of -1, None.
-        names = self.model_.structure.labels if self.model_.states is None else self.model_.answers
-        known = np.append(Alphabet(names).freeze().ids(data.labels.strings()) >= 0, True)
-        possible = known[label]  # [P]
-        if allowed is not None:
-            possible &= (label >= 0) | allowed[:, known[:-1][: allowed.shape[1]]].any(axis=1)
-        sequence = np.repeat(np.arange(data.batch.sequences), np.diff(data.batch.seq_ptr))  # [P]
-        found[sequence[~possible]] = -np.inf
-        return found
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Return how good the predictions are, by the metric of the estimator.
@@ -205,14 +154,15 @@ class ChainQueries:
         """
         data = self._data(X, y)
         weight = weights_of(sample_weight, len(data))
-        if self.metric == "log_likelihood":
+        if self.metric == "log_prob":
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
-            return float(each @ self._log_proba(data)) / max(float(each @ lengths), 1e-300)
+            found = self.model_.log_prob(data, threads=self.threads)
+            return float(each @ found) / max(float(each @ lengths), 1e-300)
         metric = self.model_.judge(self.metric)
-        gold, found = self._labels_for(metric, data)
+        gold, labels = self._labels_for(metric, data)
         self.model_.check_known(gold, metric)
-        return judged(metric, gold, found, weight)
+        return judged(metric, gold, labels, weight)
 
     def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         """Return gold labels and predicted ones as a metric reads them."""
@@ -226,23 +176,6 @@ class ChainQueries:
         if columns != fitted:
             raise ValueError(f"X has {columns} real-valued columns, the model was fitted with {fitted}")
         return data
-
-    def _listed(self, X: Any, k: int) -> Any:
-        """Return the scores of X for a list of the k best labelings."""
-        if operator.index(k) < 1:
-            raise ValueError(f"k is {k}, expected 1 or more")
-        data = self._data(X)
-        if self.model_.constraints:
-            raise ValueError(
-                "predict_kbest does not keep constraints on whole labelings; use predict, or fit without "
-                "constraints"
-            )
-        self.model_.check_labelings("predict_kbest")
-        return self._potentials(data)
-
-    def _potentials(self, data: Dataset) -> Any:
-        """Return the scores of data that `_data` has made."""
-        return self.model_.potentials(self.model_.batch_of(data), threads=self.threads)
 
 
 def judged(

@@ -14,8 +14,8 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
+from crfkit.estimators.base import Estimator
 from crfkit.estimators.graph import GraphCRF
-from crfkit.estimators.params import PartParams
 from crfkit.estimators.queries import judged, weights_of
 from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods.how import How
@@ -34,7 +34,7 @@ __all__ = ["ReadyMade", "cut", "label_ids", "score_of"]
 T = TypeVar("T", list[Any], Floats)
 
 
-class ReadyMade(PartParams):
+class ReadyMade(Estimator):
     """An estimator whose data become graphs."""
 
     objective: Objective | str

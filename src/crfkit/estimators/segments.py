@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Final, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit import inference
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.queries import ChainQueries, PerSequence
+from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
 from crfkit.inference.constrained.kinds import GlobalConstraint
@@ -23,12 +22,12 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import columns_of, gold_column, read
+from crfkit.models.results import PerSequence
 from crfkit.models.tags import Outside, as_segments, segmented
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
-from crfkit.tags.segments import Segments, segments_of
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
 from crfkit.training.foreign import refuse_unknown
@@ -45,7 +44,7 @@ _LIKELIHOOD: Final = Likelihood()
 _STOP: Final = Stop()
 
 
-class SemiCRF(ChainQueries, Fitting):
+class SemiCRF(SequenceQueries, Fitting):
     """A semi-Markov conditional random field: it cuts sequences into labeled segments.
 
     Parameters
@@ -90,7 +89,7 @@ class SemiCRF(ChainQueries, Fitting):
     ----------
     model_ : Model
         It holds the recipe, but not `segment_features`: give it data by ``segment_features(X, ...,
-        like=model)``. ``model_.segments(X)`` is `predict_segments`.
+        like=model)``.
     classes_ : array of str [L]
         The labels of segments, by first appearance.
     n_iter_ : int
@@ -109,16 +108,17 @@ class SemiCRF(ChainQueries, Fitting):
     >>> crf = SemiCRF(template="w[0]; segment: w[..]").fit(X, y)
     >>> crf.predict([["New", "York", "is"]])
     [['B-CITY', 'I-CITY', 'O']]
-    >>> crf.predict_segments([["New", "York", "is"]])
-    [[(0, 2, 'CITY')]]
+    >>> [span] = crf.predict_spans([["New", "York", "is"]])[0]
+    >>> (span.start, span.end, span.label), 0.0 < span.probability < 1.0
+    ((0, 2, 'CITY'), True)
 
     Functions, and segments as triples:
 
     >>> from crfkit.features.segments import phrase
     >>> items = [[[word] for word in x] for x in X]
     >>> crf = SemiCRF(segment_features=[phrase]).fit(items, [[(1, 3, "CITY")], [(0, 1, "CITY")], []])
-    >>> crf.predict_segments([[["New"], ["York"], ["is"]]])
-    [[(0, 2, 'CITY')]]
+    >>> crf.predict([[["New"], ["York"], ["is"]]])
+    [['CITY', 'CITY', 'O']]
     """
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
@@ -173,30 +173,6 @@ class SemiCRF(ChainQueries, Fitting):
         """
         data = self._data(X)
         return PerSequence(self.model_.segment_marginals(data, least=least, threads=self.threads))
-
-    def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Segments, float]]]:  # type: ignore[override]
-        """Return the k best segmentations of each sequence, best first, each with log p(y | x).
-
-        Segments are (start, end, label), without those labeled O. There are fewer where fewer exist.
-        """
-        potentials = self._listed(X, k)
-        total = inference.log_partition(potentials, threads=self.threads).tolist()
-        found = inference.kbest(potentials, k, threads=self.threads)
-        return PerSequence(
-            [(self._segments(one), one.score - log_z) for one in several]
-            for several, log_z in zip(found, total, strict=True)
-        )
-
-    def sample(self, X: Any, n: int = 1, seed: int | None = None) -> list[list[Segments]]:  # type: ignore[override]
-        """Draw n segmentations of each sequence from p(y | x); the seed is the estimator's unless given.
-
-        Segments are (start, end, label), without those labeled O.
-        """
-        return PerSequence([self._segments(one) for one in several] for several in self._draws(X, n, seed))
-
-    def _segments(self, one: inference.Labeling) -> Segments:
-        names = self.model_.structure.labels
-        return segments_of([names[y] for y in one.labels.tolist()], np.asarray(one.begin).tolist())
 
     # ---- data
 

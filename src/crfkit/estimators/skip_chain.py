@@ -14,7 +14,6 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.estimators.queries import PerSequence
 from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
 from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values
@@ -23,6 +22,7 @@ from crfkit.linear.features import Features
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.models.reading import columns_of, read, recipe_of
+from crfkit.models.results import PerSequence
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
@@ -161,10 +161,10 @@ class SkipChainCRF(ReadyMade):
         found = self.model_.predict(batch, threads=self.threads)["token"]
         return PerSequence(cut(self.classes_[found].tolist(), data.batch.seq_ptr))
 
-    def predict_marginals(self, X: Any) -> list[Floats]:
+    def predict_proba(self, X: Any) -> list[Floats]:
         """Return the probability of each label, an array [T, L] for each sequence, as in ``classes_``."""
         data, batch = self._batch(X)
-        found = self.model_.predict_marginals(batch, method=self.method, threads=self.threads)["token"]
+        found = self.model_.predict_proba(batch, method=self.method, threads=self.threads)["token"]
         return PerSequence(cut(found, data.batch.seq_ptr))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:

@@ -45,8 +45,8 @@ def calibration(
     Parameters
     ----------
     probabilities
-        Of any shape: marginals of the predicted labels, [P], or of all labels, [P, L]. Or what
-        `ChainCRF.predict_marginals` returns, which stands for the most probable label of each position.
+        Of any shape: marginals of the predicted labels, [P], or of all labels, [P, L]. Or the
+        dicts of ``crf.predict_proba(X).to_dicts()``, of which each stands for its most probable label.
     correct
         Of the same shape: whether it came true, that is, whether the label is the true one. With marginals of
         `ChainCRF`: the true labels, as lists of lists; positions where they are None are left out.

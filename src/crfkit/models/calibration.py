@@ -21,6 +21,7 @@ from crfkit.arrays import Bools, Floats, Ids, checked_later
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
+from crfkit.models.confidence import segment_confidence
 from crfkit.models.encoding import Recoding
 from crfkit.models.isotonic import Isotonic
 from crfkit.structures.gold import Path
@@ -104,7 +105,7 @@ def _gold(model: Model, data: Dataset) -> tuple[Ids, Bools]:
 
 def _shares(model: Model, data: Dataset, threads: int | None) -> Floats:
     """Return the probabilities of labels, [P, L]."""
-    return np.concatenate([np.zeros((0, len(model.answers))), *model.marginals(data, threads=threads)])
+    return np.concatenate([np.zeros((0, len(model.answers))), *model.predict_proba(data, threads=threads)])
 
 
 def _segments(model: Model, data: Dataset, threads: int | None) -> tuple[Floats, Bools]:
@@ -117,7 +118,7 @@ def _segments(model: Model, data: Dataset, threads: int | None) -> tuple[Floats,
     names = [*data.labels.strings(), ""]
     p: list[float] = []
     right: list[bool] = []
-    for n, several in enumerate(model.confidence(data, threads=threads)):
+    for n, several in enumerate(segment_confidence(model, data, threads=threads)):
         rows = slice(int(batch.seq_ptr[n]), int(batch.seq_ptr[n + 1]))
         if (batch.label[rows] < 0).any():
             continue
@@ -143,7 +144,7 @@ def _temperature(model: Model, data: Dataset, threads: int | None) -> float:
     def loss(log_t: float) -> float:
         with checked_later():  # scores look at the weights
             cooled = replace(model, w=model.w * np.exp(-log_t))
-        shares = np.concatenate(cooled.marginals(batch, threads=threads))
+        shares = np.concatenate(cooled.predict_proba(batch, threads=threads))
         return -float(np.mean(np.log(np.maximum(shares[at, gold[at]], 1e-300))))
 
     found = minimize_scalar(loss, bounds=(-_WIDEST, _WIDEST), method="bounded", options={"xatol": 1e-3})

@@ -31,21 +31,29 @@ def check_sure(model: Model) -> None:
     """Refuse models whose segments have no probability here."""
     if not model.segmental and model.tags is not None and model.layout.order > 1:
         raise ValueError(
-            f"the confidence of tagged segments is for chains of order 1 and for segments, not for "
-            f"{model.structure.describe()}; inference.span_probability takes one span at a time"
+            f"the probability of tagged segments is for chains of order 1 and for segments, not for "
+            f"{model.structure.describe()}; crfkit.metrics.segments(labels) has segments without it, "
+            "inference.span_probability takes one span at a time"
         )
 
 
 def segment_confidence(
     model: Model, X: Any, *, allowed: Bools | Sets | None = None, threads: int | None = None
 ) -> list[SureSegments]:
-    """Return the predicted segments of each sequence, with their probabilities; see `Model.confidence`."""
+    """Return the predicted segments of each sequence, with their probabilities; see `Model.predict_spans`."""
     check_sure(model)
     batch = model.batch_of(X, threads=threads)
+    kept = model._path(batch, allowed=allowed, threads=threads) if model.constraints else None
     found: list[SureSegments] = []
     for _, potentials in model.parts(batch, allowed=allowed, threads=threads, cells=segment_cells(model)):
         with counted_from(len(found)):
-            path = flat_path(potentials, model.decision, threads, model.states)
+            if kept is None:
+                path = flat_path(potentials, model.decision, threads, model.states)
+            else:  # labels that keep the constraints on whole labelings, which probabilities do not know
+                first = int(kept.seq_ptr[len(found)])
+                rows = slice(first, first + int(potentials.seq_ptr[-1]))
+                begin = None if kept.begin is None else kept.begin[rows]
+                path = Path(potentials.seq_ptr, kept.label[rows], begin)
             found += sure_of(model, potentials, path, threads)
     return found
 

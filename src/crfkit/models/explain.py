@@ -115,6 +115,18 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
     return [_sequence(parts, batch.select([n]), threads) for n in range(batch.sequences)]
 
 
+def decisions(
+    model: Model, data: Dataset, at: int | None = None, *, threads: int | None = None
+) -> list[Decision] | Decision:
+    """Return why the labels of one sequence won, position by position, or of one position or segment."""
+    found = explain(model, data, threads=threads)[0]
+    if at is None:
+        return found
+    if not -len(found) <= at < len(found):
+        raise ValueError(f"at is {at}, but the sequence has {len(found)} positions or segments, from 0")
+    return found[at]
+
+
 def _sequence(parts: _Parts, one: Batch, threads: int | None) -> list[Decision]:
     if not one.positions:
         return []

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crfkit.models.explain_graphs import GraphDecision
     from crfkit.training.events import Summary
 
-__all__ = ["Given", "GraphModel", "accuracy", "log_likelihood"]
+__all__ = ["Given", "GraphModel", "accuracy", "log_prob"]
 
 #: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
 Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
@@ -194,7 +194,7 @@ class GraphModel(Restored):
         )
         return found
 
-    def predict_marginals(
+    def predict_proba(
         self,
         batch: GraphBatch,
         *,
@@ -208,14 +208,14 @@ class GraphModel(Restored):
         found: GraphMarginals = inference.marginals(scores, cliques=cliques, method=method, threads=threads)
         return found
 
-    def log_likelihood(
+    def log_prob(
         self, batch: GraphBatch, *, method: Method | str | None = None, threads: int | None = None
     ) -> Numbers:
         """Return the logarithm of the probability of the known labels of each graph, [N]."""
         scores = self.potentials(batch, threads=threads)
         if batch.label is None:
             raise ValueError("the batch has no labels")
-        return log_likelihood(scores, batch.label, method=method, threads=threads)
+        return log_prob(scores, batch.label, method=method, threads=threads)
 
     def explain(
         self,
@@ -267,7 +267,7 @@ def accuracy(batch: GraphBatch, found: Mapping[str, Ids], kind: str | None = Non
     return right / known
 
 
-def log_likelihood(
+def log_prob(
     scores: GraphPotentials, label: Ids, *, method: Method | str | None, threads: int | None
 ) -> Numbers:
     """Return log p of the known labels [V, -1 elsewhere] of each graph, summed over the others: [N]."""

@@ -25,10 +25,10 @@ from crfkit.features.conjunctions import Conjunctions
 from crfkit.features.recipe import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
+from crfkit.models.alternatives import Alternatives
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
-from crfkit.models.predictions import Predictions, gold_labels
-from crfkit.models.probabilities import Probabilities
+from crfkit.models.predictions import gold_labels
 from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
 from crfkit.structures.structure import Structure
@@ -41,7 +41,7 @@ __all__ = ["Metric", "Model", "Names", "gold_labels"]
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Predictions, Probabilities):
+class Model(Alternatives):
     """A trained model; see `crfkit.train`.
 
     Notes
@@ -275,8 +275,8 @@ class Model(Predictions, Probabilities):
             Labeled data that training did not see, as in `dataset`.
         method : {"temperature", "isotonic"}
             "temperature" divides all scores by one number: predictions stay, and so do all queries.
-            "isotonic" maps the probabilities of labels (`marginals`) and of segments (`confidence`), each by
-            a rising curve; it needs more data, and whole labelings have no corrected probability. See
+            "isotonic" maps the probabilities of labels (`predict_proba`) and of segments (`predict_spans`),
+            each by a rising curve; it needs more data, and whole labelings have no corrected probability. See
             `crfkit.models.calibration`, whose `reliability` tells how good probabilities are.
         threads : int, optional
             Default: all cores.
@@ -288,7 +288,7 @@ class Model(Predictions, Probabilities):
         >>> X, y = [[["the"], ["dog"]], [["a"], ["dog"]]] * 9, [["D", "N"]] * 18
         >>> model = train(ItemExtractor()(X, y))
         >>> sharper = model.calibrated(X, y)
-        >>> bool(model.marginals(X[:1])[0][0, 0] < sharper.marginals(X[:1])[0][0, 0] <= 1.0)
+        >>> bool(model.predict_proba(X[:1])[0][0, 0] < sharper.predict_proba(X[:1])[0][0, 0] <= 1.0)
         True
         """
         from crfkit.models.calibration import calibrated
@@ -324,6 +324,37 @@ class Model(Predictions, Probabilities):
         from crfkit.models.uncertainty import uncertainty
 
         return uncertainty(self, X, method, k=k, threads=threads)
+
+    def tag(self, x: Iterable[Any]) -> list[str]:
+        """Return the best labels of one sequence, without the fixed cost of `predict`.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> model.tag([["the"], ["dog"]])
+        ['D', 'N']
+        """
+        from crfkit.models.tagger import Tagger
+
+        return self._once("tagger", lambda: Tagger(self)).tag(x)
+
+    def explain(self, x: Any, at: int | None = None, *, threads: int | None = None) -> Any:
+        """Explain why the labels of one sequence won: at each position or segment, or at one.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> decision = model.explain([["the"], ["dog"]], at=1)
+        >>> decision.label, decision.runner_up
+        ('N', 'D')
+        """
+        from crfkit.models.explain import decisions
+
+        return decisions(self, self.dataset([x], threads=threads), at, threads=threads)
 
     def check_alone(self) -> None:
         """Refuse to be written where a file of the model alone would answer otherwise than its estimator."""

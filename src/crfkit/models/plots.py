@@ -131,7 +131,7 @@ def plot_grid(values: ArrayLike, shape: tuple[int, int], *, labels: Any = None) 
     Parameters
     ----------
     values : array [V] or [V, L]
-        What `predict` or `predict_marginals` says of the pixels of one image, row by row.
+        What `predict` or `predict_proba` says of the pixels of one image, row by row.
     shape : (height, width)
     labels : names of the labels, optional
     """

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from crfkit.arrays import Bools, Ids
+from crfkit.arrays import Bools
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.inference.constrained.decoding import Answers, Rules, constrained_paths
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.resolve import rules_of
+from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding, flat_path
 from crfkit.models.scoring import Metric, Scoring, asked
 from crfkit.models.tags import Spelling, as_segments
 from crfkit.structures.constraints import Scheme
-from crfkit.structures.gold import Path, Sets
+from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.tags.detection import follow_scheme
 from crfkit.tags.schemes import OUTSIDE
 from crfkit.tags.segments import Segments, runs_of, segments_of, spans
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Predictions", "gold_labels"]
 
@@ -35,18 +33,7 @@ class Predictions(Scoring):
     constraints: tuple[GlobalConstraint, ...]
     decision: Decoding
 
-    def best(
-        self,
-        X: Any,
-        *,
-        method: Decoding = None,
-        allowed: Bools | None = None,
-        threads: int | None = None,
-    ) -> Ids:
-        """Return the ids of the best labels of all positions, [P]; see `predict`."""
-        return self.path(X, method=method, allowed=allowed, threads=threads).label
-
-    def path(
+    def _path(
         self,
         X: Any,
         *,
@@ -63,7 +50,7 @@ class Predictions(Scoring):
                     f"method is {method!r}, which chooses the label of each position by itself; constraints "
                     'on whole labelings need method="viterbi"'
                 )
-            found = self.decode(X, constraints, allowed=allowed, infeasible=infeasible, threads=threads)
+            found = self._decode(X, constraints, allowed=allowed, infeasible=infeasible, threads=threads)
             found.tell()
             return found.path
         batch = self.batch_of(X, threads=threads)
@@ -78,7 +65,7 @@ class Predictions(Scoring):
             begin = np.concatenate([np.zeros(0, dtype=np.bool_), *(path.begin for path in each)])
         return Path(batch.seq_ptr, label, begin)
 
-    def decode(
+    def _decode(
         self,
         X: Any,
         constraints: Iterable[GlobalConstraint] | None = None,
@@ -107,7 +94,7 @@ class Predictions(Scoring):
         >>> from crfkit.constraints import AtMost
         >>> from crfkit.features import ItemExtractor
         >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
-        >>> model.decode([[["the"], ["dog"]], [["dog"]]], [AtMost("N", 0)]).counts()
+        >>> model._decode([[["the"], ["dog"]], [["dog"]]], [AtMost("N", 0)]).counts()
         {'DP': 2}
         """
         if self.states is not None:
@@ -134,25 +121,26 @@ class Predictions(Scoring):
         self,
         X: Any,
         *,
+        given: Any = None,
         method: Decoding = None,
-        allowed: Bools | None = None,
         constraints: Iterable[GlobalConstraint] | None = None,
         infeasible: Literal["raise", "free"] = "raise",
         threads: int | None = None,
-    ) -> list[list[str]]:
+    ) -> PerSequence[list[str]]:
         """Return the best labels of each sequence; of segments as tags, where it was trained on tags.
 
         Parameters
         ----------
         X : Columns, rows, items, Dataset or Batch
             As in `dataset`.
+        given : list of lists, optional
+            Labels that are known, None where one is asked for, a set where it is one of several: the others
+            are the best ones with these.
         method : {"viterbi", "posterior"}, optional
             The best labeling, or the most probable label of each position; of hidden states, the labels of
             the best path of states, or the label whose states have the highest sum of probabilities.
             Default: the `decision` of the model; where it has none, the latter of hidden states, else the
             best labeling.
-        allowed : array of bool [P, L], optional
-            Which labels each position may have, by id; default: all.
         constraints : list of constraints, optional
             On whole labelings (`crfkit.constraints`), such as ``Once()``; default: those of the model.
         infeasible : {"raise", "free"}
@@ -160,38 +148,47 @@ class Predictions(Scoring):
             answer and warn.
         threads : int, optional
             Default: all cores.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> model.predict([[["the"], ["dog"]]]), model.predict([[["the"], ["dog"]]], given=[["N", None]])
+        ([['D', 'N']], [['N', 'N']])
         """
-        path = self.path(
-            X,
+        batch, allowed = X, None
+        if given is not None:
+            batch, allowed = self._given(X, given, threads)
+        path = self._path(
+            batch,
             method=method,
             allowed=allowed,
             constraints=constraints,
             infeasible=infeasible,
             threads=threads,
         )
-        return self.spelling.tags(path)
+        return PerSequence(self.spelling.tags(path))
 
-    def segments(self, X: Any, *, threads: int | None = None) -> list[Segments]:
-        """Return the segments of each sequence as (start, end, label); the end is one past the last position.
+    def _given(self, X: Any, given: Any, threads: int | None) -> tuple[Batch, Sets]:
+        """Return data with the ids of the model, and the labels that each position may have."""
+        data = self.dataset(X, given, threads=threads)
+        known = self.structure.labels if self.states is None else self.answers
+        strange = [name for name in data.labels.strings() if name not in known]
+        if strange:
+            raise ValueError(
+                f"given has the label {strange[0]!r}, which the model does not know; its labels are "
+                f"{', '.join(map(repr, known))}, and None where one is asked for"
+            )
+        batch = self.batch_of(data, threads=threads)
+        return batch, sets_of(batch, len(self.structure.labels))
+
+    def segments_in(self, path: Path) -> list[Segments]:
+        """Return the segments of labels that the model gave, as (start, end, label).
 
         Where labels spell segments, as ``B-PER`` does, those of a type, without what lies outside, labeled
         O; of plain labels, runs of equal labels, O among them.
-
-        Examples
-        --------
-        >>> from crfkit import train
-        >>> from crfkit.features import ItemExtractor
-        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
-        >>> model.segments([[["New"], ["York"], ["in"]]])
-        [[(0, 2, 'LOC')]]
-        >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["word", "city", "city"]] * 9))
-        >>> model.segments([[["in"], ["New"], ["York"]]])
-        [[(0, 1, 'word'), (1, 3, 'city')]]
         """
-        return self.segments_in(self.path(X, threads=threads))
-
-    def segments_in(self, path: Path) -> list[Segments]:
-        """Return the segments of labels that the model gave; see `segments`."""
         if path.begin is None:
             return [self.segments_spelled(labels) for labels in self.spelling.tags(path)]
         names = np.array(self.structure.labels, dtype=object)[path.label].tolist()
@@ -199,7 +196,7 @@ class Predictions(Scoring):
         return [segments_of(names[a:b], begin[a:b]) for a, b in pairwise(path.seq_ptr.tolist())]
 
     def segments_spelled(self, labels: Sequence[str]) -> Segments:
-        """Return the segments that labels of a chain spell, or their runs; see `segments`."""
+        """Return the segments that labels of a chain spell, or their runs; see `segments_in`."""
         if self.tags is None:
             return runs_of(labels)
         return spans([self.tags.get(label, label) for label in labels])
@@ -276,7 +273,7 @@ class Predictions(Scoring):
     ) -> tuple[list[list[str]], list[list[str]]]:
         """Return gold labels and predicted ones, or those of a path, as a metric reads them."""
         spelling = self.spelling_for(metric)
-        found = self.path(data, threads=threads) if path is None else path
+        found = self._path(data, threads=threads) if path is None else path
         return gold_labels(data, spelling.scheme), spelling.tags(found)
 
 

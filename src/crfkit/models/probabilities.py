@@ -9,15 +9,17 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Floats, Ids
+from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.models.encoding import Recoding
+from crfkit.models.results import LabelProba, PerSequence, Span
 from crfkit.models.scoring import Scoring, asked
 from crfkit.models.states import States
 from crfkit.structures.gold import sets_of
+from crfkit.tags.schemes import OUTSIDE
 
 if TYPE_CHECKING:
-    from crfkit.models.confidence import SureSegments
     from crfkit.models.model import Model
 
 __all__ = ["Probabilities"]
@@ -26,24 +28,26 @@ __all__ = ["Probabilities"]
 class Probabilities(Scoring):
     """Probabilities of a `crfkit.Model`."""
 
-    def confidence(self, X: Any, *, threads: int | None = None) -> list[SureSegments]:
+    def predict_spans(self, X: Any, *, threads: int | None = None) -> list[list[Span]]:
         """Return the predicted segments of each sequence as (start, end, label, probability).
 
-        The probability is that of exactly this segment, with both ends and the label, over all labelings
-        (Culotta & McCallum 2004); one sweep serves all segments. They are those of `segments`.
+        Those that labels spell by a scheme, or runs of equal labels, in both cases without O. The probability
+        is that of exactly this segment, with both ends and the label, over all labelings (Culotta & McCallum
+        2004); one sweep serves all segments.
 
         Examples
         --------
         >>> from crfkit import train
         >>> from crfkit.features import ItemExtractor
         >>> model = train(ItemExtractor()([[["in"], ["New"], ["York"]]] * 9, [["O", "B-LOC", "I-LOC"]] * 9))
-        >>> [(start, end, label, p)] = model.confidence([[["New"], ["York"], ["in"]]])[0]
-        >>> (start, end, label), 0.5 < p < 1.0
+        >>> [span] = model.predict_spans([[["New"], ["York"], ["in"]]])[0]
+        >>> span[:3], 0.5 < span.probability < 1.0
         ((0, 2, 'LOC'), True)
         """
         from crfkit.models.confidence import segment_confidence
 
-        return segment_confidence(cast("Model", self), X, threads=threads)
+        found = segment_confidence(cast("Model", self), X, threads=threads)
+        return PerSequence([Span(*one) for one in several if one[2] != OUTSIDE] for several in found)
 
     def segment_marginals(
         self, X: Any, *, least: float = 0.01, threads: int | None = None
@@ -60,7 +64,7 @@ class Probabilities(Scoring):
         """
         if not self.segmental:
             raise ValueError(
-                f"the model is {self.structure.describe()}, which has labels of positions; use marginals"
+                f"the model is {self.structure.describe()}, which has labels of positions; use predict_proba"
             )
         found: list[list[tuple[int, int, str, float]]] = []
         names = self.structure.labels
@@ -82,18 +86,18 @@ class Probabilities(Scoring):
                 found[begin + n].append((a, a + more + 1, names[label], min(share, 1.0)))
         return found
 
-    def marginals(self, X: Any, *, threads: int | None = None) -> list[Floats]:
+    def predict_proba(self, X: Any, *, threads: int | None = None) -> LabelProba:
         """Return the probability of every label at every position: [T, L] for each sequence.
 
         Columns are `answers`: of hidden states, each is the sum over the states of a label; of another
-        encoding, over all that spell a tag of the training data there.
+        encoding, over all that spell a tag of the training data there. ``to_dicts()`` names them.
         """
         found: list[Floats] = []
         batch = self.batch_of(X, threads=threads)
         parts = self.parts(batch, threads=threads, cells=self.share_cells)
         for part, node in asked(parts, lambda _, potentials: self.label_shares(potentials, threads)):
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
-        return found
+        return LabelProba(found, self.answers)
 
     def label_shares(self, potentials: Any, threads: int | None = None) -> Floats:
         """Return the probabilities of `answers` at all positions, [P, L], from scores (`potentials`)."""
@@ -144,7 +148,7 @@ class Probabilities(Scoring):
         if self.states is not None:
             raise ValueError(
                 f"{what} is not for models with hidden states: a labeling is a sum over many paths of "
-                "states; use marginals, or sample"
+                "states; use predict_proba, or sample"
             )
         if cast("Model", self).calibration is not None:
             raise ValueError(
@@ -152,13 +156,17 @@ class Probabilities(Scoring):
                 "of labels and segments only; calibrate by temperature"
             )
 
-    def log_likelihood(self, X: Any, y: Any = None, *, threads: int | None = None) -> Floats:
-        """Return log p(gold | x) of each sequence, [N]; labels of -1 are summed over, as far as allowed."""
+    def log_prob(self, X: Any, y: Any = None, *, threads: int | None = None) -> Floats:
+        """Return log p(y | x) of each sequence, [N].
+
+        Positions where y is None or a set are summed over; a label that the model does not know has
+        probability 0. A Batch has labels by id: those of -1 are summed over, as far as allowed.
+        """
 
         def scored(part: Batch, potentials: Any) -> Floats:
             label = part.label
             if label is None or part.soft is not None:
-                raise ValueError("the data have no gold labels; give labeled data")
+                raise ValueError("y is missing: the data have no gold labels; give labeled data")
             total: Floats = inference.log_partition(potentials, threads=threads)
             if (label >= 0).all():
                 return np.asarray(potentials.path_score(label, part.begin) - total)
@@ -169,4 +177,37 @@ class Probabilities(Scoring):
         ready = isinstance(X, Dataset | Batch) and y is None and not recoded
         data = X if ready else self.dataset(X, y, threads=threads)
         each = asked(self.parts(self.batch_of(data), threads=threads), scored)
-        return np.concatenate([np.zeros(0), *(found for _, found in each)])
+        found = np.concatenate([np.zeros(0), *(found for _, found in each)])
+        if isinstance(data, Dataset):
+            found[self._with_strange(data)] = -np.inf
+        return found
+
+    def _with_strange(self, data: Dataset) -> Ids:
+        """Return the sequences with a label that the model does not know."""
+        label, allowed = data.batch.label, data.batch.allowed
+        if label is None:
+            return np.zeros(0, np.int32)
+        names = self.structure.labels if self.states is None else self.answers
+        # Whether the model knows each label; the last is that of -1, None.
+        known = np.append(Alphabet(names).freeze().ids(data.labels.strings()) >= 0, True)
+        possible = known[label]  # [P]
+        if allowed is not None:
+            possible &= (label >= 0) | allowed[:, known[:-1][: allowed.shape[1]]].any(axis=1)
+        strange = np.searchsorted(data.batch.seq_ptr, np.flatnonzero(~possible), side="right") - 1
+        return np.unique(strange).astype(np.int32)
+
+    def entropy(self, X: Any, *, threads: int | None = None) -> Floats:
+        """Return the entropy of p(y | x) over all label sequences in nats, [N].
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+        >>> sure, unsure = model.entropy([[["the"], ["dog"]], [["new"], ["words"]]])
+        >>> bool(sure < unsure)
+        True
+        """
+        from crfkit.models.uncertainty import uncertainty
+
+        return uncertainty(cast("Model", self), X, "entropy", threads=threads)

@@ -48,7 +48,7 @@ class Tagger:
     >>> tagger = Tagger(model)
     >>> tagger.tag([["a"], ["the"], ["dog"]])
     ['D', 'D', 'N']
-    >>> tagger.marginals([["dog"]]).shape, tagger.probability([["dog"]], ["N"]) > 0.5
+    >>> tagger.predict_proba([["dog"]]).shape, tagger.probability([["dog"]], ["N"]) > 0.5
     ((1, 2), True)
     """
 
@@ -103,10 +103,10 @@ class Tagger:
             return self._read(items).tag()
         return self._decoder.tag(items)
 
-    def marginals(self, items: Iterable[Any]) -> Floats:
+    def predict_proba(self, items: Iterable[Any]) -> Floats:
         """Return the probability of every label at every position, [T, L]."""
         if self._decoder is None:
-            return self.model.marginals(self._data(items), threads=1)[0]
+            return self.model.predict_proba(self._data(items), threads=1)[0]
         return self._read(items).marginals()
 
     def probability(self, items: Iterable[Any], labels: Iterable[str]) -> float:
@@ -117,7 +117,7 @@ class Tagger:
         known = all(name in self._ids for name in given)
         if self._decoder is None:
             data = self._data(items, given)
-            return exp(min(self.model.log_likelihood(data, threads=1)[0], 0.0)) if known else 0.0
+            return exp(min(self.model.log_prob(data, threads=1)[0], 0.0)) if known else 0.0
         reading = self._read(items)
         if len(given) != len(reading):
             raise ValueError(

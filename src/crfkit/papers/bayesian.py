@@ -118,9 +118,9 @@ class Bayesian:
         crf = BayesianCRF(graph, VARIANCE, features="all", samples=50, seed=seed, threads=self.threads)
         crf.fit(train)
         every: tuple[Any, ...] = (
-            crf.map_.predict_marginals(test, threads=self.threads),
-            crf.model_.predict_marginals(test, threads=self.threads),
-            crf.predict_marginals(test),
+            crf.map_.predict_proba(test, threads=self.threads),
+            crf.model_.predict_proba(test, threads=self.threads),
+            crf.predict_proba(test),
         )
         return {
             model: np.column_stack([p[name][:, 1] for name in NAMES])

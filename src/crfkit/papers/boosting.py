@@ -217,7 +217,7 @@ def _claim(task: Task, found: Mapping[tuple[str, str, int], Result | None], roun
 def _error(crf: ChainCRF | BoostedCRF, sequences: Sequences) -> float:
     """Return the share of positions whose most probable label is wrong."""
     X, y = _columns(sequences)
-    shares = crf.predict_marginals(X, as_array=True)
+    shares = crf.predict_proba(X)
     found = crf.classes_[np.concatenate([share.argmax(axis=1) for share in shares])]
     return float(np.mean(found != np.concatenate([np.array(labels, dtype=object) for labels in y])))
 

@@ -73,7 +73,7 @@ def learn(
     crf = GraphCRF(whole.graph, **options).fit(part)
     seconds = time.perf_counter() - begun
     given = None if apart else {"document": mark}
-    found = crf.predict_marginals(whole, method=BeliefPropagation(), given=given)
+    found = crf.predict_proba(whole, method=BeliefPropagation(), given=given)
     return found["document"].argmax(axis=1), seconds
 
 

@@ -198,12 +198,12 @@ class Constraints:
         gold = gold_labels(test)
         batches = {FREE: model.batch_of(test), LOCAL: local.batch_of(test)}
         found = {
-            FREE: model.decode(batches[FREE], rules, infeasible="free", threads=threads),
-            LOCAL: local.decode(batches[LOCAL], rules, infeasible="free", threads=threads),
+            FREE: model._decode(batches[FREE], rules, infeasible="free", threads=threads),
+            LOCAL: local._decode(batches[LOCAL], rules, infeasible="free", threads=threads),
         }
         free = {
-            FREE: model.path(batches[FREE], threads=threads),
-            LOCAL: local.path(batches[LOCAL], threads=threads),
+            FREE: model._path(batches[FREE], threads=threads),
+            LOCAL: local._path(batches[LOCAL], threads=threads),
         }
         paths = {**free, GLOBAL: found[LOCAL].path}
         made: dict[tuple[str, str], float] = {}
@@ -325,8 +325,8 @@ def _seconds(model: Model, batch: Any, rules: list[GlobalConstraint] | None) -> 
     for _ in range(3):
         begin = process_time()
         if rules is None:
-            model.path(batch, threads=1)
+            model._path(batch, threads=1)
         else:
-            model.decode(batch, rules, infeasible="free", threads=1)
+            model._decode(batch, rules, infeasible="free", threads=1)
         times.append(process_time() - begin)
     return min(times)

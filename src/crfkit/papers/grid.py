@@ -182,7 +182,7 @@ def _labeled(
 ) -> list[Ids]:
     """Return the likeliest label of each pixel, image by image."""
     batch = task.batch(images, learner != ALONE)
-    shares = model.predict_marginals(batch, method=METHOD, threads=threads)["pixel"]
+    shares = model.predict_proba(batch, method=METHOD, threads=threads)["pixel"]
     ends = np.cumsum([task.label[i].size for i in images])[:-1]
     return np.split(shares.argmax(axis=1), ends)
 

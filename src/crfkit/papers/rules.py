@@ -198,7 +198,7 @@ def _learn(data: Linked, program: Program, seed: int, threads: int | None) -> di
     ready = time.perf_counter()
     crf = GraphCRF(batch.graph, objective=program.objective, threads=threads, **program.options).fit(batch)
     done = time.perf_counter()
-    found = crf.predict_marginals(batch, given={"topic": mark}, method=BeliefPropagation())["topic"]
+    found = crf.predict_proba(batch, given={"topic": mark}, method=BeliefPropagation())["topic"]
     best: NDArray[Any] = found.argmax(axis=1)[asked]
     return {
         "truth": data.label[asked],

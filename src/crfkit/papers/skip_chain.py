@@ -143,7 +143,7 @@ class SkipChain:
         return ChainCRF(objective=Likelihood(l2=l2), threads=self.given.threads).fit(X, y)
 
     def _labeled(self, chain: ChainCRF, mails: Pointers) -> Ids:
-        shares = chain.predict_marginals(self._sequences(mails)[0], as_array=True)
+        shares = chain.predict_proba(self._sequences(mails)[0])
         numbers = np.array([int(name) for name in chain.classes_])
         found: Ids = numbers[np.concatenate([share.argmax(axis=1) for share in shares])]
         return found
@@ -183,7 +183,7 @@ class SkipChain:
 
     def _skip_labeled(self, model: GraphModel, mails: Pointers) -> Ids:
         method = BeliefPropagation(tol=TOLERANCE)
-        shares = model.predict_marginals(self.batch(mails), method=method, threads=self.given.threads)
+        shares = model.predict_proba(self.batch(mails), method=method, threads=self.given.threads)
         found: Ids = shares["token"].argmax(axis=1)
         return found
 

@@ -262,7 +262,7 @@ class TrainingData:
         """Return the pairs [n, 2] that the data do not show but the model finds likely."""
         found = np.zeros((0, 2), dtype=np.int64)
         for batch in self.batches():
-            node = np.concatenate([np.zeros((0, len(self.labels))), *model.marginals(batch)])
+            node = np.concatenate([np.zeros((0, len(self.labels))), *model.predict_proba(batch)])
             found = np.unique(np.concatenate([found, likely_pairs(batch, node, epsilon)]), axis=0)
         return found[found[:, 0] < model.layout.attributes]
 

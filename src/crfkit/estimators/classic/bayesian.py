@@ -20,7 +20,7 @@ from crfkit.linear.graphs.labelings import labelings_of
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.posterior import Posterior, power_ep
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.models.graph_model import GraphModel
+from crfkit.models.graph_model import GraphModel, accuracy
 from crfkit.objectives import Likelihood
 from crfkit.optimize import LBFGS
 from crfkit.optimize.options import check_above_zero
@@ -183,7 +183,7 @@ class BayesianCRF(BaseEstimator):
                 "GraphCRF, which sums hidden labels out"
             )
 
-    def predict_marginals(self, X: GraphBatch) -> dict[str, Floats]:
+    def predict_proba(self, X: GraphBatch) -> dict[str, Floats]:
         """Return the probability of each label, averaged over the posterior: kind -> [V, L]."""
         scores, method = GraphScores(self.map_.layout, self.map_.fitted(X)), method_of(self.method)
         total: dict[str, Floats] = {}
@@ -197,4 +197,10 @@ class BayesianCRF(BaseEstimator):
 
     def predict(self, X: GraphBatch) -> dict[str, Ids]:
         """Return the label of each variable with the highest averaged probability: kind -> [V]."""
-        return {kind: p.argmax(axis=1).astype(np.int32) for kind, p in self.predict_marginals(X).items()}
+        return {kind: p.argmax(axis=1).astype(np.int32) for kind, p in self.predict_proba(X).items()}
+
+    def score(self, X: GraphBatch, y: None = None) -> float:
+        """Return the share of known labels of X that are predicted."""
+        if X.label is None:
+            raise ValueError("X has no labels to compare with")
+        return accuracy(X, self.predict(X))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,14 +17,16 @@ from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.sink import write_bytes
+from crfkit.estimators.base import QUERIES
 from crfkit.estimators.chain import ChainCRF
-from crfkit.estimators.queries import PerSequence
 from crfkit.linear.features import Features
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.models.files.estimators import FileFields, chain_of, refusing
 from crfkit.models.model import Metric, Model
 from crfkit.models.predictions import gold_labels
+from crfkit.models.results import PerSequence
+from crfkit.models.scores import Decoding
 from crfkit.models.store import ModelFileError
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
@@ -84,7 +87,7 @@ class CodeCRF(ChainCRF):
     model_ : Model
         The product of the columns as one chain, with a weight for every pair of attribute and label. With
         the decoder "product" it gives the answers of the estimator: save it, tag with it. With others it is
-        not saved by itself. Probabilities are its own whatever the decoder.
+        not saved by itself, and the estimator has no probabilities.
     columns_ : list of Model [n]
         The binary chains, with the labels 0 and 1.
     code_ : array of 0 and 1 [L, n]
@@ -104,7 +107,12 @@ class CodeCRF(ChainCRF):
     columns_: list[Model]
     code_: Bits
 
-    _learns_anew: ClassVar[str] = "call fit with all data"
+    def _absent(self) -> Mapping[str, str]:
+        words = f'the decoder {self.decoder!r} gives no probabilities; use decoder="product"'
+        return {
+            **({} if self.decoder == "product" else dict.fromkeys(QUERIES, words)),
+            "partial_fit": "columns are trained each by itself; call fit with all data",
+        }
 
     def __init__(
         self,
@@ -138,8 +146,12 @@ class CodeCRF(ChainCRF):
         self.seed = seed
         self.threads = threads
 
-    def predict(self, X: Any) -> list[list[str]]:
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
         """Return the labels of each sequence by the decoder: always a list of lists of strings."""
+        if self.decoder == "product":
+            return super().predict(X, given=given, method=method)
+        if given is not None or method is not None:
+            raise ValueError(f"the decoder is {self.decoder!r}: leave given and method out")
         return PerSequence(self._found(self._data(X), None))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -207,7 +219,7 @@ class CodeCRF(ChainCRF):
         """Return the labels of the decoder as a metric reads them."""
         spelling = self.model_.spelling_for(metric)
         if self.decoder == "product":
-            return spelling.tags(self.model_.path(data, threads=self.threads))
+            return spelling.tags(self.model_._path(data, threads=self.threads))
         return spelling.tags(Labeling(data.batch.seq_ptr, self._nearest(data)))
 
     def _nearest(self, data: Dataset) -> Ids:
@@ -215,9 +227,9 @@ class CodeCRF(ChainCRF):
         bits = np.empty((data.batch.positions, len(self.columns_)))
         for i, column in enumerate(self.columns_):
             if self.decoder == "hamming":
-                bits[:, i] = column.best(data, threads=self.threads)
+                bits[:, i] = column._path(data, threads=self.threads).label
             else:
-                each: list[Floats] = [np.zeros((0, 2)), *column.marginals(data, threads=self.threads)]
+                each: list[Floats] = [np.zeros((0, 2)), *column.predict_proba(data, threads=self.threads)]
                 bits[:, i] = np.concatenate(each)[:, 1]
         return nearest(self.code_, bits)
 

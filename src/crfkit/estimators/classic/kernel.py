@@ -16,10 +16,10 @@ from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
+from crfkit.estimators.base import Estimator
 from crfkit.estimators.classic.similarity import Factor, Kernel, Similarity, check_memory, vectors_of
 from crfkit.estimators.fitting import has_gold, weighted
-from crfkit.estimators.params import PartParams
-from crfkit.estimators.queries import ChainQueries
+from crfkit.estimators.queries import SequenceQueries
 from crfkit.linear.objective import Objective
 from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
 from crfkit.models.files.inspect import checked_alphabet
@@ -46,7 +46,7 @@ _STOP: Final = Stop(tolerance=1e-3)
 _KIND = "crfkit kernel chain"
 
 
-class KernelChainCRF(ChainQueries, PartParams):
+class KernelChainCRF(SequenceQueries, Estimator):
     """A chain that scores a label by kernels with the training positions, and steps by weights.
 
     Training takes the Gram matrix of all positions, so it is for some thousands of them.
@@ -220,6 +220,12 @@ class KernelChainCRF(ChainQueries, PartParams):
             support = _support_of(fields, model.layout.dense, len(attributes))
             made = cls(similarity.kernel, structure=replace(chain, labels=()), **options)
             return made._holding(model, support, Names(model.labels, attributes, Alphabet()), similarity)
+
+    def _absent(self) -> Mapping[str, str]:
+        return {
+            "explain": "its features are similarities to training data, not words",
+            "tag": "X is not tokens; use predict([x])",
+        }
 
     def _similarity(self) -> Similarity:
         if callable(self.kernel):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -106,9 +106,11 @@ class OpinionPool(ChainCRF):
     weights_: Floats
     subsets_: list[str]
 
-    _learns_anew: ClassVar[str] = (
-        "call fit with all data, or take the pool as the start of one chain, as in ChainCRF(init=pool.model_)"
-    )
+    def _absent(self) -> Mapping[str, str]:
+        return {
+            "partial_fit": "call fit with all data, or take the pool as the start of one chain, as in "
+            "ChainCRF(init=pool.model_)"
+        }
 
     def __init__(
         self,

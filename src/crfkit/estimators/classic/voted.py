@@ -14,10 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
+from crfkit.estimators.base import QUERIES
 from crfkit.estimators.chain import ChainCRF
 from crfkit.linear.features import Features
 from crfkit.models.files.estimators import chain_of, read_parts, write_parts
 from crfkit.models.model import Metric, Model
+from crfkit.models.results import PerSequence
+from crfkit.models.scores import Decoding
 from crfkit.objectives import Perceptron
 from crfkit.optimize.classic.voted import Ballot, VotedTraining
 from crfkit.structures import Chain
@@ -67,8 +70,7 @@ class VotedPerceptron(ChainCRF):
     Attributes
     ----------
     model_ : Model
-        With the averaged weights: k best labelings, marginals and draws are its own. It does not vote, and
-        is not saved by itself: use `save`.
+        With the averaged weights. It does not vote, and is not saved by itself: use `save`.
     voters_ : array [V, F]
         The vectors, in the order in which training made them.
     votes_ : array of int [V]
@@ -94,7 +96,12 @@ class VotedPerceptron(ChainCRF):
         "features": Features.of,
     }
 
-    _learns_anew: ClassVar[str] = "votes count sequences of one training; call fit with all data"
+    def _absent(self) -> Mapping[str, str]:
+        votes = "labels are decided by votes, which give no probabilities; train ChainCRF for those"
+        return {
+            **dict.fromkeys(QUERIES, votes),
+            "partial_fit": "votes count sequences of one training; call fit with all data",
+        }
 
     def __init__(
         self,
@@ -186,10 +193,17 @@ class VotedPerceptron(ChainCRF):
     def _learned(self, model: Model) -> Self:
         return super()._learned(replace(model, lacks=_LACKS))
 
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
+        """Return the labels with most votes: always a list of lists of strings."""
+        if given is not None or method is not None:
+            raise ValueError("labels are decided by votes: leave given and method out")
+        return PerSequence(self.model_.spelling.tags(self._path(self._data(X))))
+
     def _path(self, data: Dataset) -> Path:
         """Return the labels with most votes."""
         batch, L = self.model_.batch_of(data, threads=self.threads), len(self.classes_)
-        found = [replace(self.model_, w=w).best(batch, threads=self.threads) for w in self.voters_]  # [V][P]
+        each = [replace(self.model_, w=w)._path(batch, threads=self.threads) for w in self.voters_]
+        found = [path.label for path in each]  # [V][P]
         if self.voting == "labelings":
             return Path(batch.seq_ptr, _favorites(np.array(found), self.votes_, batch.seq_ptr))
         tally, rows = np.zeros((batch.positions, L)), np.arange(batch.positions)

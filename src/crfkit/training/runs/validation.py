@@ -16,7 +16,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.models.graph_model import GraphModel, accuracy, log_likelihood
+from crfkit.models.graph_model import GraphModel, accuracy, log_prob
 from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.models.tags import as_segments
 from crfkit.structures.graphs.batch import GraphBatch
@@ -33,7 +33,7 @@ _BUDGET = 2**22  #: cells of a component that is decoded exactly
 
 def check_metric(metric: Metric | str) -> None:
     """Refuse what is neither a name of a metric nor a function, before any work begins."""
-    if callable(metric) or metric in ("auto", "log_likelihood"):
+    if callable(metric) or metric in ("auto", "log_prob"):
         return
     if not isinstance(metric, str):
         raise TypeError(
@@ -75,15 +75,15 @@ class SequenceValidation(Validation[Model]):
     dev : Dataset
         Positions without a label cannot be scored: their sequences are left out.
     metric : str or function
-        A name of `crfkit.metrics`; "log_likelihood", the mean over positions; a function of gold and
+        A name of `crfkit.metrics`; "log_prob", the mean over positions; a function of gold and
         predicted labels, where more is better; "auto": what fits the labels, as in `Model.judge`.
     threads : int, optional
     """
 
     def __init__(self, model: Model, dev: Dataset, metric: Metric | str, threads: int | None = None) -> None:
-        self._function = None if metric == "log_likelihood" else model.judge(metric)
+        self._function = None if metric == "log_prob" else model.judge(metric)
         named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
-        name = "log_likelihood" if self._function is None else named or type(metric).__name__
+        name = "log_prob" if self._function is None else named or type(metric).__name__
         super().__init__(model, name, threads)
         dev = self._labeled(as_segments(dev) if model.segmental else dev)
         self._spelling = model.spelling_for(self._function)
@@ -110,10 +110,10 @@ class SequenceValidation(Validation[Model]):
         """Return the score of weights [F]."""
         model = replace(self.model, w=w)
         if self._function is None:
-            return float(np.sum(model.log_likelihood(self._batch, threads=self.threads))) / max(
+            return float(np.sum(model.log_prob(self._batch, threads=self.threads))) / max(
                 self._batch.positions, 1
             )
-        found = self._spelling.tags(model.path(self._batch, threads=self.threads))
+        found = self._spelling.tags(model._path(self._batch, threads=self.threads))
         return float(self._function(self._gold, found))
 
 
@@ -126,7 +126,7 @@ class GraphValidation(Validation[GraphModel]):
         Whose weights vary.
     dev : GraphBatch
         Variables without a label do not count.
-    metric : {"auto", "accuracy", "log_likelihood"} or function
+    metric : {"auto", "accuracy", "log_prob"} or function
         The share of right labels (also "auto"), the mean logarithm of the probability of known labels by
         variable, or a function of gold and predicted labels by kind; more is better.
     method : Method
@@ -144,9 +144,9 @@ class GraphValidation(Validation[GraphModel]):
         threads: int | None = None,
     ) -> None:
         metric = "accuracy" if metric == "auto" else metric
-        if not callable(metric) and metric not in ("accuracy", "log_likelihood"):
+        if not callable(metric) and metric not in ("accuracy", "log_prob"):
             raise ValueError(
-                f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_likelihood' or a function of "
+                f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_prob' or a function of "
                 "gold and predicted labels by kind"
             )
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
@@ -163,8 +163,8 @@ class GraphValidation(Validation[GraphModel]):
         scores = self._scores.potentials(w, threads=self.threads)
         label = self._dev.label
         assert label is not None
-        if self._metric == "log_likelihood":
-            found = log_likelihood(scores, label, method=self._sums, threads=self.threads)
+        if self._metric == "log_prob":
+            found = log_prob(scores, label, method=self._sums, threads=self.threads)
             return float(np.sum(found)) / int((label >= 0).sum())
         labeling = inference.decode(scores, self._best, threads=self.threads)
         if callable(self._metric):

@@ -104,7 +104,7 @@ class InductionRun:
         """Return the wrong tokens and the features that gain most there."""
         options = self.options
         assert self.model is not None
-        p = np.concatenate(self.model.marginals(self._batch, threads=self.threads))
+        p = np.concatenate(self.model.predict_proba(self._batch, threads=self.threads))
         tokens = tokens_of(self.data.batch, p, self.weight, options.margin)
         found = best_features(
             tokens,

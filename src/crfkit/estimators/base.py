@@ -1,4 +1,4 @@
-"""Nested parameters of parts that are frozen.
+"""What all estimators share: nested parameters of parts that are frozen, and verbs that some do not have.
 
 scikit-learn reaches into a part by calling its ``set_params``, which changes it in place. Objectives and
 optimizers are frozen dataclasses, so that one may be shared by many estimators (a default argument is): here
@@ -10,23 +10,45 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["PartParams"]
+__all__ = ["QUERIES", "Estimator", "unless_absent"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: Queries that need probabilities of label sequences, or weights that add up.
+QUERIES: Final = (
+    "predict_proba",
+    "predict_spans",
+    "kbest",
+    "sample",
+    "log_prob",
+    "entropy",
+    "explain",
+    "tag",
+    "uncertainty",
+)
 
 
-class PartParams(BaseEstimator):
+def unless_absent(method: F) -> F:
+    """Return a method that an estimator has unless its `_absent` says why not."""
+    name = method.__name__
+    return cast("F", available_if(lambda estimator: name not in estimator._absent())(method))
+
+
+class Estimator(BaseEstimator):
     """An estimator whose parameters may be dataclasses, with their fields as nested parameters.
 
     Examples
     --------
     >>> from crfkit import Likelihood
-    >>> class Example(PartParams):
+    >>> class Example(Estimator):
     ...     _parts = {"objective": None}
     ...
     ...     def __init__(self, objective=None):
@@ -41,6 +63,24 @@ class PartParams(BaseEstimator):
     #: Parameters that are reached into, and what makes an object of a word that is short for one, or None.
     #: Other dataclasses are values.
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {}
+
+    def _absent(self) -> Mapping[str, str]:
+        """Return the verbs that this estimator does not have, and why, or what to do instead."""
+        return {}
+
+    if not TYPE_CHECKING:  # which would take every name for an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say why there is no such attribute."""
+            kind = type(self).__name__
+            if name in QUERIES or name == "partial_fit":
+                why = self._absent().get(name)
+                if why is not None:
+                    raise AttributeError(f"{kind} has no {name}: {why}")
+            asked = isinstance(getattr(type(self), name, None), property)  # of what was learned
+            if name == "model_" or (asked and "model_" not in vars(self)):
+                raise NotFittedError(f"This {kind} instance is not fitted yet: call fit before using it.")
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters.

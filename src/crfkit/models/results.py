@@ -1,0 +1,87 @@
+"""What queries of models and estimators give: one entry for each sequence, in small values with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.arrays import Floats
+from crfkit.tags.segments import Segments
+
+__all__ = ["Candidate", "LabelProba", "PerSequence", "Span"]
+
+T = TypeVar("T")
+
+
+class Span(NamedTuple):
+    """A segment of a sequence: its first position, one past its last, its label, and how probable it is.
+
+    The probability is that of exactly this segment, with both ends and the label.
+
+    Examples
+    --------
+    >>> Span(0, 2, "CITY", 0.75)
+    Span(start=0, end=2, label='CITY', probability=0.75)
+    """
+
+    start: int
+    end: int
+    label: str
+    probability: float
+
+
+class Candidate(NamedTuple):
+    """One of the k best label sequences of a sequence, and what it spells as (start, end, label)."""
+
+    labels: list[str]
+    log_prob: float
+    probability: float
+    spans: Segments
+
+
+class PerSequence(list[T]):
+    """A list with one entry for each sequence, which NumPy takes for an array of so many objects.
+
+    scikit-learn's ``cross_val_predict`` joins the answers of the folds with NumPy, which would take plain
+    lists of lists apart, or fail where their lengths differ.
+
+    Examples
+    --------
+    >>> np.concatenate([PerSequence([["a", "b"]]), PerSequence([["a"], []])]).tolist()
+    [['a', 'b'], ['a'], []]
+    >>> PerSequence([["a", "b"], ["a"]]).flat()
+    ['a', 'b', 'a']
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.object_]:
+        if dtype is not None and np.dtype(dtype) != np.object_:
+            raise TypeError(f"one entry for each sequence makes an array of objects, not of {dtype}")
+        made = np.empty(len(self), dtype=object)  # [N]
+        for n, one in enumerate(self):
+            made[n] = one
+        return made
+
+    def flat(self) -> list[Any]:
+        """Return the entries of all positions in one list, as the rows of a table have them."""
+        return [each for one in self for each in one]  # type: ignore[attr-defined]
+
+
+class LabelProba(PerSequence[Floats]):
+    """The probability of every label at every position: an array [T, L] for each sequence.
+
+    Examples
+    --------
+    >>> LabelProba([np.array([[0.25, 0.75]])], ("D", "N")).to_dicts()
+    [[{'D': 0.25, 'N': 0.75}]]
+    """
+
+    def __init__(self, rows: Iterable[Floats], labels: Sequence[str]) -> None:
+        super().__init__(rows)
+        self.labels = tuple(labels)  #: of the columns
+
+    def to_dicts(self) -> list[list[dict[str, float]]]:
+        """Return a dict of label and probability for each position, in a list for each sequence."""
+        return [[dict(zip(self.labels, row, strict=True)) for row in node.tolist()] for node in self]

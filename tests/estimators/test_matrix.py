@@ -1,0 +1,88 @@
+"""Every estimator has the verbs of one table, and what scikit-learn asks of estimators."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import joblib  # type: ignore[import-untyped]
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from crfkit import estimators
+from tests.cases.estimator_matrix import ALWAYS, NOT_YET, REASONS, TABLE, VERBS
+from tests.cases.every_estimator import CASES, same
+
+NAMES = [*estimators.ESTIMATORS]
+
+
+def params(*subjects: str) -> list[Any]:
+    """Return all estimators with these subjects; those that are not so yet are expected to fail."""
+    made = []
+    for subject in subjects:
+        exempt, reason = NOT_YET.get(subject, ("", ""))
+        for name in NAMES:
+            marks = [pytest.mark.xfail(reason=reason, strict=True)] if name in exempt.split() else []
+            made.append(pytest.param(name, subject, marks=marks, id=f"{name}-{subject}"))
+    return made
+
+
+def kind(name: str) -> Any:
+    return getattr(import_module(estimators.ESTIMATORS[name], "crfkit.estimators"), name)
+
+
+def test_the_table_and_the_cases_have_every_estimator() -> None:
+    assert {*TABLE} == {*NAMES} == {type(one.make()).__name__ for one in CASES.values()}
+    assert {name for name in NAMES if kind(name).__name__ == name} == {*NAMES}
+    assert all(len(row) == len(VERBS) and {*row} <= {"y", *REASONS} for row in TABLE.values())
+    assert {*REASONS} == {letter for row in TABLE.values() for letter in row} - {"y"}
+    assert all({*exempt.split()} <= {*NAMES} for exempt, _ in NOT_YET.values())
+
+
+@pytest.mark.parametrize(("name", "verb"), params(*VERBS))
+def test_verbs_are_there_or_absent_for_a_reason(name: str, verb: str) -> None:
+    expected = TABLE[name][VERBS.index(verb)] == "y"
+    if verb == "dev":
+        assert ("dev" in inspect.signature(kind(name).fit).parameters) == expected
+    else:
+        assert hasattr(CASES[name].fitted(), verb) == expected
+
+
+@pytest.mark.parametrize(("name", "verb"), params(*ALWAYS))
+def test_verbs_of_all_estimators(name: str, verb: str) -> None:
+    assert callable(getattr(CASES[name].fitted(), verb, None))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_clones_have_the_parameters_and_nothing_learned(name: str) -> None:
+    made = CASES[name].fitted()
+    copied = clone(made)
+    assert not hasattr(copied, "model_")
+    assert repr(copied.get_params()) == repr(made.get_params())
+    assert copied.set_params(**copied.get_params(deep=False)) is copied
+    own = inspect.signature(type(made).__init__).parameters
+    named = [each for each, p in own.items() if p.kind is not p.VAR_KEYWORD and each != "self"]
+    assert sorted(named) == sorted(made.get_params(deep=False))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pickles_and_joblib_files_predict_the_same(name: str, tmp_path: Path) -> None:
+    one = CASES[name]
+    made = one.fitted()
+    joblib.dump(made, tmp_path / "crf.joblib")
+    for again in (pickle.loads(pickle.dumps(made)), joblib.load(tmp_path / "crf.joblib")):
+        assert same(made.predict(one.X), again.predict(one.X))
+
+
+@pytest.mark.parametrize(("name", "subject"), params("grid search"))
+def test_a_grid_search_finds_parameters(name: str, subject: str) -> None:
+    one = CASES[name]
+    made = one.make()
+    grid = {"seed": [0, 1]}
+    search = GridSearchCV(made, grid, cv=2, error_score="raise")
+    search.fit(one.X, one.y)
+    assert same(search.predict(one.X), search.best_estimator_.predict(one.X))
