@@ -29,7 +29,7 @@ inline MeanFieldResult mean_field(const SamplingKernels& kernels, const VisitPla
                                   const double* start, double tolerance, std::int64_t most,
                                   bool cliques, int threads) {
   const Blocks& blocks = plan.blocks;
-  const Visits& v = plan.view;
+  const BlockVisits& v = plan.view;
   const std::int64_t N = plan.f.graphs, V = v.positions, scratch_size = plan.scratch();
   constexpr double inf = std::numeric_limits<double>::infinity();
   MeanFieldResult result = {std::vector<double>(plan.labels()), {},

@@ -64,7 +64,7 @@ inline void labels_to_variables(const VisitPlan& plan, const double* by_position
 // the others are the products of their variables' where `products`, and else are left as they are.
 inline void fill_cliques(const VisitPlan& plan, const double* node, const double* joint,
                          bool products, double* out) {
-  const Visits& v = plan.view;
+  const BlockVisits& v = plan.view;
   for (std::int64_t g = 0; g < plan.f.groups; ++g) {
     const FactorGroup& group = plan.f.group[g];
     for (std::int64_t m = 0; m < group.count; ++m, out += group.cells) {

@@ -14,7 +14,7 @@ class VisitPlan {
  public:
   const Factors& f;
   const Blocks& blocks;
-  Visits view;
+  BlockVisits view;
   std::vector<std::int64_t> edge_at;  // [V + 1] cells of edges within blocks
   std::int64_t clique_cells = 0;      // of all factors
 

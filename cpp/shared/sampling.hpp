@@ -28,7 +28,7 @@ struct Pull {
   std::int32_t first;  // whether this is the factor's first variable
 };
 
-struct Visits {
+struct BlockVisits {
   std::int64_t positions;
   const std::int32_t* width;     // [V] labels
   const std::int64_t* at;        // [V + 1] first label in flat arrays
@@ -71,18 +71,19 @@ struct Averaging {
 struct SamplingKernels {
   // Draws the blocks [first, last), no two of which share a factor; `draw` needs blocks of one
   // variable.  What scratch must hold: VisitPlan::scratch.
-  Watched (*draw)(const Visits&, const Drawing&, std::int64_t first, std::int64_t last,
+  Watched (*draw)(const BlockVisits&, const Drawing&, std::int64_t first, std::int64_t last,
                   double* scratch);
-  Watched (*draw_trees)(const Visits&, const Drawing&, std::int64_t first, std::int64_t last,
+  Watched (*draw_trees)(const BlockVisits&, const Drawing&, std::int64_t first, std::int64_t last,
                         double* scratch);
   // Score of the labels of positions [first, last): each factor counts at its first variable.
-  double (*score)(const Visits&, const std::int32_t* label, std::int64_t first, std::int64_t last);
+  double (*score)(const BlockVisits&, const std::int32_t* label, std::int64_t first,
+                  std::int64_t last);
   // The best q of the blocks given the others; returns the largest change of a probability, or inf
   // where all labels of a block became impossible.
-  double (*average)(const Visits&, const Averaging&, std::int64_t first, std::int64_t last,
+  double (*average)(const BlockVisits&, const Averaging&, std::int64_t first, std::int64_t last,
                     double* scratch);
   // Mean score under q of the factors between blocks whose first variable lies in [first, last).
-  double (*expected)(const Visits&, const double* node, std::int64_t first, std::int64_t last,
+  double (*expected)(const BlockVisits&, const double* node, std::int64_t first, std::int64_t last,
                      double* scratch);
 };
 

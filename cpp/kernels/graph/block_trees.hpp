@@ -11,11 +11,11 @@ namespace crfkit::CRFKIT_ARCH {
 
 // Rows of scores and messages up of one block.
 struct TreeRows {
-  const Visits& v;
+  const BlockVisits& v;
   std::int64_t first, last;                          // positions
   double *row_, *weight_, *message_, *top_, *spare;  // spare: labels of the widest variable
 
-  TreeRows(const Visits& visits, std::int64_t block, double* scratch)
+  TreeRows(const BlockVisits& visits, std::int64_t block, double* scratch)
       : v(visits), first(v.block_ptr[block]), last(v.block_ptr[block + 1]) {
     const std::int64_t labels = v.at[last] - v.at[first];
     row_ = scratch;
@@ -147,8 +147,8 @@ struct TreeRows {
   }
 };
 
-inline Watched draw_trees(const Visits& v, const Drawing& d, std::int64_t first, std::int64_t last,
-                          double* scratch) {
+inline Watched draw_trees(const BlockVisits& v, const Drawing& d, std::int64_t first,
+                          std::int64_t last, double* scratch) {
   const std::uint64_t key = key_of(d);
   Watched sums = {0.0, 0.0, 0.0};
   for (std::int64_t b = first; b < last; ++b) {
@@ -168,8 +168,8 @@ inline Watched draw_trees(const Visits& v, const Drawing& d, std::int64_t first,
   return sums;
 }
 
-inline double average(const Visits& v, const Averaging& a, std::int64_t first, std::int64_t last,
-                      double* scratch) {
+inline double average(const BlockVisits& v, const Averaging& a, std::int64_t first,
+                      std::int64_t last, double* scratch) {
   double change = 0.0;
   for (std::int64_t b = first; b < last; ++b) {
     const std::int64_t from = v.block_ptr[b], to = v.block_ptr[b + 1],

@@ -20,8 +20,8 @@ inline void watch(Watched& sums, std::int64_t p, double score, std::int32_t labe
 
 // Adds probabilities [n], `step` apart, to the marginals of a variable and of the factors that it
 // is the first variable of.
-inline void add_marginals(const Visits& v, const Drawing& d, std::int64_t p, const double* chance,
-                          int step) {
+inline void add_marginals(const BlockVisits& v, const Drawing& d, std::int64_t p,
+                          const double* chance, int step) {
   const int n = v.width[p];
   for (int l = 0; l < n; ++l) d.node[v.at[p] + l] += chance[l * step];
   if (!d.cliques) return;
@@ -54,7 +54,7 @@ inline std::int32_t pick(const double* chance, int n, int step, double rest) {
 
 // Positions [p, p + count), all with L labels; score and chance: [labels, W].
 template <int L>
-inline void draw_lanes(const Visits& v, const Drawing& d, std::uint64_t key, std::int64_t p,
+inline void draw_lanes(const BlockVisits& v, const Drawing& d, std::uint64_t key, std::int64_t p,
                        int count, double* score, double* chance, Watched& sums) {
   const int n = L ? L : v.width[p];
   for (int lane = 0; lane < count; ++lane) local_scores<L>(v, p + lane, d.label, W, score + lane);
@@ -85,7 +85,7 @@ inline void draw_lanes(const Visits& v, const Drawing& d, std::uint64_t key, std
 }
 
 // Blocks of one variable each: block = position.  scratch: 2 x W x labels.
-inline Watched draw(const Visits& v, const Drawing& d, std::int64_t first, std::int64_t last,
+inline Watched draw(const BlockVisits& v, const Drawing& d, std::int64_t first, std::int64_t last,
                     double* scratch) {
   const std::uint64_t key = key_of(d);
   Watched sums = {0.0, 0.0, 0.0};

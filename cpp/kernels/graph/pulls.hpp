@@ -8,7 +8,7 @@
 namespace crfkit::CRFKIT_ARCH {
 
 // Where the scores of a variable begin in the factor's table, given the labels of the others.
-inline std::int64_t cell_of(const Visits& v, const Pull& pull, const std::int32_t* label) {
+inline std::int64_t cell_of(const BlockVisits& v, const Pull& pull, const std::int32_t* label) {
   std::int64_t cell = static_cast<std::int64_t>(pull.next.step) * label[pull.next.position];
   for (std::int32_t i = 0; i < pull.more; ++i) {
     const Other& other = v.other[pull.rest + i];
@@ -19,7 +19,7 @@ inline std::int64_t cell_of(const Visits& v, const Pull& pull, const std::int32_
 
 // score[l * step] = own scores and those of factors, given the labels of the others.
 template <int L>  // number of labels, or 0: as many as the variable has
-inline void local_scores(const Visits& v, std::int64_t p, const std::int32_t* label, int step,
+inline void local_scores(const BlockVisits& v, std::int64_t p, const std::int32_t* label, int step,
                          double* score) {
   const int n = L ? L : v.width[p];
   const double* own = v.own + v.at[p];
@@ -43,7 +43,7 @@ inline void local_scores(const Visits& v, std::int64_t p, const std::int32_t* la
 }
 
 // Adds to mean[l] the mean score of a factor; 0 * -inf is 0.
-inline void add_mean(const Visits& v, const Pull& pull, int n, const double* q, double* mean) {
+inline void add_mean(const BlockVisits& v, const Pull& pull, int n, const double* q, double* mean) {
   std::int32_t label[40];  // of the further variables, which have 2 labels or more: 2^40 cells
   const std::int32_t more = pull.more;
   const auto chance = [&](const Other& o, std::int32_t l) { return q[v.at[o.position] + l]; };

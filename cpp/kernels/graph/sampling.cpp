@@ -7,7 +7,8 @@ namespace crfkit::CRFKIT_ARCH {
 
 namespace {
 
-double score(const Visits& v, const std::int32_t* label, std::int64_t first, std::int64_t last) {
+double score(const BlockVisits& v, const std::int32_t* label, std::int64_t first,
+             std::int64_t last) {
   double sum = 0.0;
   for (std::int64_t p = first; p < last; ++p) {
     sum += v.own[v.at[p] + label[p]];
@@ -21,7 +22,7 @@ double score(const Visits& v, const std::int32_t* label, std::int64_t first, std
   return sum;
 }
 
-double expected(const Visits& v, const double* node, std::int64_t first, std::int64_t last,
+double expected(const BlockVisits& v, const double* node, std::int64_t first, std::int64_t last,
                 double* scratch) {
   double sum = 0.0;
   for (std::int64_t p = first; p < last; ++p) {

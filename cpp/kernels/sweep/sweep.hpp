@@ -1,10 +1,10 @@
-// The only dynamic program of the package: rows forward, rows in reverse.
+// The dynamic program of chains, segments and trees: rows forward, rows in reverse.  Best paths in
+// lanes (lane_best.hpp, striped_best.hpp), tangent.hpp and graphs have passes of their own.
 //
-// `forward` lets every row pull from the rows before it; afterwards the last row holds the value of
-// the whole structure. `reverse` is the chain rule: every row hands its share on to the rows that
-// it was made from, so the share of a part is its marginal (sums), whether it lies on the path
-// (best, draws) or whether it lies on any path (reach).  There is no beta table and no third pass
-// for edges.
+// `forward` lets every row pull from the rows before it; the last row then holds the value of the
+// whole structure. `reverse` is the chain rule: every row hands its share on to the rows that it
+// was made from, so the share of a part is its marginal (sums), whether it lies on the path (best,
+// draws) or on any path (reach).  There is no beta table and no third pass for edges.
 #pragma once
 
 #include "shared/interrupts.hpp"
