@@ -218,7 +218,7 @@ def command_line(job: Job) -> Found:
     """Run the command line: train, tag, and start."""
     crfkit, model = (sys.executable, "-m", "crfkit.cli"), job.model("command")
     out = job.file(f"{job.side}-tagged.txt")
-    quiet = ("--threads", "1", "--quiet")
+    quiet = ("--jobs", "1", "--quiet")
     learn = (*crfkit, "train", job.file("test.txt"), "-t", job.file("template"), "-o", model, *quiet)
     commands = {
         "crfkit train": learn,

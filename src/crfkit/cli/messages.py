@@ -1,89 +1,16 @@
-"""Options that several commands share, and how their values are read."""
+"""What commands say, and what they check before the work begins."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable
-from typing import Annotated
-
-import typer
 
 from crfkit._safe.printable import safe
 from crfkit.cli.streams import hush_unwritten
-from crfkit.data.formats.registry import names
 from crfkit.data.sink import try_to_write
 
-__all__ = [
-    "AsJson",
-    "ColumnNames",
-    "Comment",
-    "DataFormat",
-    "Encoding",
-    "Header",
-    "LabelColumn",
-    "Quiet",
-    "Separator",
-    "SequenceColumn",
-    "Threads",
-    "check_choice",
-    "check_output",
-    "column_names",
-    "label_column",
-    "say",
-]
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ColumnNames = Annotated[
-    str | None, typer.Option("--columns", help="Names of the columns, separated by commas.")
-]
-Comment = Annotated[
-    str | None, typer.Option("--comment", help="Skip lines of columns that begin with this, such as '#'.")
-]
-DataFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        "-f",
-        help=f"One of {', '.join(names())}; default: guessed.",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        help="Of the text: utf-8 (the default), utf-16, latin-1, cp1252 or any that Python knows.",
-    ),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first line names the columns; default: of CSV it does, else where that is clear.",
-    ),
-]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option("--label", help="Column of the label, by name or number from 0; -1 is the last."),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results and errors.")]
-Separator = Annotated[
-    str | None,
-    typer.Option(
-        "--separator",
-        help="What lies between columns: tab, blanks or any one character; default: tab where every line has "
-        "one, else blanks.",
-    ),
-]
-SequenceColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--sequence-column",
-        help="Column that numbers the sequences, by name or number from 0; default: blank lines are between "
-        "them, or a column named sequence, sentence_id, ...",
-    ),
-]
-Threads = Annotated[int | None, typer.Option("--threads", help="Threads; default: all cores.", min=1)]
+__all__ = ["check_choice", "check_output", "say"]
 
 
 def say(text: str, quiet: bool = False) -> None:
@@ -100,33 +27,6 @@ def say(text: str, quiet: bool = False) -> None:
         print(safe(text), file=sys.stderr)
     except OSError:  # nobody reads it
         hush_unwritten(sys.stderr)
-
-
-def column_names(given: str | None) -> list[str] | None:
-    """Return the names of --columns.
-
-    Examples
-    --------
-    >>> column_names("word, pos,chunk")
-    ['word', 'pos', 'chunk']
-    """
-    if given is None:
-        return None
-    names = [name.strip() for name in given.split(",")]
-    if not all(names):
-        raise ValueError(f"--columns is {given!r}, expected names between commas, such as word,pos,chunk")
-    return names
-
-
-def label_column(given: str) -> str | int:
-    """Return a column by number where the text is one, else by name.
-
-    Examples
-    --------
-    >>> label_column("-1"), label_column("tag")
-    (-1, 'tag')
-    """
-    return int(given) if given.removeprefix("-").isdigit() else given
 
 
 def check_output(path: str, name: str = "--output", read: Iterable[str | None] = ()) -> None:

@@ -1,14 +1,14 @@
-"""The options that constrain whole labelings, as one object."""
+"""Answers: the constraints that whole labelings keep."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from crfkit.cli.options import check_choice
+from crfkit.cli.groups.compose import option
+from crfkit.cli.messages import check_choice
 
 if TYPE_CHECKING:
     from crfkit.inference.constrained.kinds import GlobalConstraint
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Keeping"]
 
-Count = list[str] | None
+_FORMS = {
+    "once": "once:all or once:PER,LOC",
+    "at-most": "at-most:PER:1",
+    "at-least": "at-least:PER:1",
+    "exactly": "exactly:PER:1",
+    "before": "before:author,title",
+    "implies": "implies:end,start",
+}
 
 
 @dataclass(frozen=True)
@@ -25,36 +32,27 @@ class Keeping:
 
     Examples
     --------
-    >>> Keeping(once="all", at_most=["PER=2"]).constraints
+    >>> Keeping(["once:all", "at-most:PER:2"]).constraints
     [Once(labels=None), AtMost(label='PER', k=2)]
     """
 
-    once: Annotated[
-        str | None,
-        typer.Option(
-            "--once", metavar="LABELS", help="One run or segment at most of each: all, or names and commas."
-        ),
-    ] = None
-    at_most: Annotated[
-        Count, typer.Option("--at-most", metavar="LABEL=K", help="LABEL occurs at most K times.")
-    ] = None
-    at_least: Annotated[
-        Count, typer.Option("--at-least", metavar="LABEL=K", help="LABEL occurs at least K times.")
-    ] = None
-    exactly: Annotated[Count, typer.Option("--exactly", metavar="LABEL=K", help="LABEL occurs K times.")] = (
-        None
-    )
-    before: Annotated[
+    constraint: Annotated[
         list[str] | None,
-        typer.Option("--before", metavar="A,B", help="Every A comes before every B; A,B,C for more."),
-    ] = None
-    implies: Annotated[
-        list[str] | None, typer.Option("--implies", metavar="A,B", help="Where A occurs, B occurs too.")
+        option(
+            "Answers",
+            "--constraint",
+            metavar="KIND:LABELS",
+            help="What labels of a whole sequence keep: once:all, once:A,B (one run or segment of each), "
+            "at-most:A:1, at-least:A:1, exactly:A:1, before:A,B (every A before every B), implies:A,B (where "
+            "A occurs, B does); may be given again.",
+        ),
     ] = None
     infeasible: Annotated[
         str,
-        typer.Option(
-            "--infeasible", help="Of sequences that cannot keep this: raise an error, or free labels."
+        option(
+            "Answers",
+            "--infeasible",
+            help="Of sequences that cannot keep this: raise an error, or free labels.",
         ),
     ] = "raise"
 
@@ -68,26 +66,7 @@ class Keeping:
     @property
     def constraints(self) -> list[GlobalConstraint]:
         """The constraints, checked."""
-        from crfkit.inference.constrained.kinds import AtLeast, AtMost, Before, Exactly, Implies, Once
-
-        made: list[GlobalConstraint] = []
-        if self.once is not None:
-            made.append(Once(None if self.once == "all" else _names("--once", self.once, 1)))
-        kinds = (("--at-most", AtMost, self.at_most), ("--at-least", AtLeast, self.at_least))
-        for option, kind, given in (*kinds, ("--exactly", Exactly, self.exactly)):
-            for text in given or ():
-                label, _, k = text.rpartition("=")
-                if not label or not k.isdecimal():
-                    raise ValueError(f"{option} is {text!r}, expected a label and a number, such as PER=1")
-                made.append(kind(label, int(k)))
-        for text in self.before or ():
-            made += [Before(a, b) for a, b in combinations(_names("--before", text, 2), 2)]
-        for text in self.implies or ():
-            a, b, *more = _names("--implies", text, 2)
-            if more:
-                raise ValueError(f"--implies is {text!r}, expected two labels, such as end,start")
-            made.append(Implies(a, b))
-        return made
+        return [one for text in self.constraint or () for one in _made(text)]
 
     def of(self, model: Model) -> Model:
         """Return a model with these constraints; with its own where none are given."""
@@ -95,9 +74,31 @@ class Keeping:
         return model.constrained(given) if (given := self.constraints) else model
 
 
-def _names(option: str, text: str, least: int) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    if not all(names) or len(names) < least:
-        example = "all, or PER,LOC" if least == 1 else "author,title"
-        raise ValueError(f"{option} is {text!r}, expected labels between commas, such as {example}")
-    return names
+def _made(text: str) -> list[GlobalConstraint]:
+    """Return the constraints of one text; an order of several labels is one for each pair."""
+    from crfkit.inference.constrained.kinds import AtLeast, AtMost, Before, Exactly, Implies, Once
+
+    kind, _, rest = text.partition(":")
+    counts: dict[str, Callable[[str, int], GlobalConstraint]]
+    counts = {"at-most": AtMost, "at-least": AtLeast, "exactly": Exactly}
+    if kind not in _FORMS:
+        raise ValueError(f"--constraint is {text!r}, expected one of {', '.join(_FORMS.values())}")
+    if kind in counts:
+        label, _, k = rest.rpartition(":")
+        if not label or not k.isdecimal():
+            _refuse(text, kind)
+        return [counts[kind](label, int(k))]
+    if kind == "once" and rest == "all":
+        return [Once(None)]
+    names = [name.strip() for name in rest.split(",")]
+    if not all(names) or (kind != "once" and len(names) < 2) or (kind == "implies" and len(names) > 2):
+        _refuse(text, kind)
+    if kind == "once":
+        return [Once(names)]
+    if kind == "implies":
+        return [Implies(*names)]
+    return [Before(a, b) for a, b in combinations(names, 2)]
+
+
+def _refuse(text: str, kind: str) -> None:
+    raise ValueError(f"--constraint is {text!r}, expected labels as in {_FORMS[kind]}")

@@ -1,71 +1,167 @@
-"""The options that say what is learned: a structure and, of segments, how gold tags become them."""
+"""Model: what is learned, a structure, its weights and, of segments, how gold tags become them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from crfkit.cli.groups.compose import option
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
+    from crfkit.features import Extractor
+    from crfkit.linear.features import Features as Selection
     from crfkit.models.tags import Outside
     from crfkit.structures.structure import Structure
 
-__all__ = [
-    "Asked",
-    "MaxLength",
-    "Order",
-    "OutsideName",
-    "Scheme",
-    "StructureName",
-    "TrainScheme",
-    "structure_of",
+__all__ = ["AnyModel", "Asked", "InferenceMethod", "Model", "RecodedModel", "structure_of"]
+
+_option = partial(option, "Model")
+
+InferenceMethod = Annotated[
+    str | None, _option("--inference-method", help="Of graphs, who sums and maximizes: {methods}.")
 ]
 
-StructureName = Annotated[
-    str,
-    typer.Option(
-        "--structure",
-        help="chain; local-chain: a maximum-entropy Markov model, normalized at each step; semi: labeled "
-        "segments, a semi-Markov CRF; graph: what --graph describes.",
-    ),
-]
-MaxLength = Annotated[
-    str | None,
-    typer.Option(
-        "--max-length",
-        help="Of semi: positions of the longest segment, 4, or by label, PER=4,ORG=6 (others 1); default: "
-        "the longest of each label in the data.",
-    ),
-]
-OutsideName = Annotated[
-    str | None,
-    typer.Option(
-        "--outside",
-        help="Of semi: whether each position outside of segments, O, is a segment (unit, the default) or "
-        "each stretch (long), which takes time in proportion to the longest stretch.",
-    ),
-]
-TrainScheme = Annotated[
-    str | None,
-    typer.Option(
-        "--train-scheme",
-        help="Of chains: learn other labels of segments than the data have: io, bio, bioes, or bceu (begin, "
-        "continue, end, unique). Tags are written as in the data.",
-    ),
-]
-Order = Annotated[
-    int, typer.Option("--order", help="Labels before the current one that count.", min=0, max=8)
-]
-Scheme = Annotated[
-    str | None,
-    typer.Option(
-        "--scheme",
-        help="Forbid what is not a segment in bio, iob1, bioes, bilou or bmes; of semi: how to read "
-        "the tags.",
-    ),
-]
+
+@dataclass(frozen=True)
+class Model:
+    """What is learned, as it was given on the command line.
+
+    Examples
+    --------
+    >>> Model(order=2).asked.structure.order
+    2
+    """
+
+    structure: Annotated[
+        str,
+        _option(
+            "--structure",
+            help="chain; local-chain: a maximum-entropy Markov model, normalized at each step; semi: labeled "
+            "segments, a semi-Markov CRF; graph: what --graph describes.",
+        ),
+    ] = "chain"
+    order: Annotated[
+        int, _option("--order", help="Labels before the current one that count.", min=0, max=8)
+    ] = 1
+    max_length: Annotated[
+        str | None,
+        _option(
+            "--max-length",
+            help="Of semi: positions of the longest segment, 4, or by label, PER=4,ORG=6 (others 1); "
+            "default: the longest of each label in the data.",
+        ),
+    ] = None
+    outside: Annotated[
+        str | None,
+        _option(
+            "--outside",
+            help="Of semi: whether each position outside of segments, O, is a segment (unit, the default) or "
+            "each stretch (long), which takes time in proportion to the longest stretch.",
+        ),
+    ] = None
+    scheme: Annotated[
+        str | None,
+        _option(
+            "--scheme",
+            help="Forbid what is not a segment in {schemes}; of semi: how to read the tags.",
+        ),
+    ] = None
+    selection: Annotated[
+        str,
+        _option("--selection", help="Pairs of attribute and label with a weight: observed, all, likely."),
+    ] = "observed"
+    transitions: Annotated[
+        str | None,
+        _option(
+            "--transitions",
+            help="Pairs of labels with a weight: all, observed (fast with hundreds of labels) or none; "
+            "default: all, of templates what their lines B ask for.",
+        ),
+    ] = None
+    min_count: Annotated[
+        float,
+        _option("--min-count", help="Drop pairs of attribute and label seen less often.", min=0.0),
+    ] = 0.0
+
+    @property
+    def recoded(self) -> str | None:
+        """The scheme that a chain learns instead of that of the data."""
+        return None
+
+    @property
+    def asked(self) -> Asked:
+        """The structure, and how gold tags become its labels."""
+        return structure_of(
+            self.structure, self.order, self.scheme, self.max_length, self.outside, self.recoded
+        )
+
+    @property
+    def kept(self) -> Selection:
+        """Which pairs of attribute and label have weights; transitions are not among them yet."""
+        from crfkit.linear.features import Features
+
+        if self.selection not in ("observed", "all", "likely"):
+            raise ValueError(f"--selection is {self.selection!r}, expected observed, all or likely")
+        if self.transitions not in (None, "all", "observed", "none"):
+            raise ValueError(f"--transitions is {self.transitions!r}, expected all, observed or none")
+        return replace(Features.of(self.selection), min_count=self.min_count)
+
+    def weights(self, extract: Extractor | None) -> Selection:
+        """Return which weights there are: transitions as given, or as templates ask for them."""
+        from crfkit.cli.recipes import transitions_of
+
+        made: Any = transitions_of(extract) if self.transitions is None else self.transitions
+        return replace(self.kept, transitions=made)
+
+
+@dataclass(frozen=True)
+class RecodedModel(Model):
+    """What is learned, with labels of another scheme than the data have.
+
+    Examples
+    --------
+    >>> RecodedModel(train_scheme="bioes").asked.encoding
+    'BIOES'
+    """
+
+    train_scheme: Annotated[
+        str | None,
+        _option(
+            "--train-scheme",
+            help="Of chains: learn other labels of segments than the data have: {trained} (begin, continue, "
+            "end, unique). Tags are written as in the data.",
+        ),
+    ] = None
+
+    @property
+    def recoded(self) -> str | None:
+        """The scheme that a chain learns instead of that of the data."""
+        return self.train_scheme
+
+
+@dataclass(frozen=True)
+class AnyModel(RecodedModel):
+    """What is learned, graphs among it.
+
+    Examples
+    --------
+    >>> AnyModel(structure="graph", graph="g.txt").check()
+    """
+
+    graph: Annotated[
+        str | None,
+        _option("--graph", help="Of graph: a file with kinds and cliques as text, see docs/graphs.md."),
+    ] = None
+    inference_method: InferenceMethod = None
+
+    def check(self) -> None:
+        """Refuse options of graphs for what is none."""
+        if self.structure != "graph" and (self.graph is not None or self.inference_method is not None):
+            raise ValueError(
+                "--graph and --inference-method are for --structure graph; give it, or leave them out"
+            )
 
 
 @dataclass(frozen=True)
@@ -118,7 +214,7 @@ def structure_of(
     >>> structure_of("semi", 1, "bio", "PER=4,O=1").structure.max_length
     {'PER': 4, 'O': 1}
     """
-    from crfkit.cli.options import check_choice
+    from crfkit.cli.messages import check_choice
     from crfkit.structures import Chain, LocalChain, SemiMarkov
     from crfkit.structures.constraints import SCHEMES as NAMES
     from crfkit.structures.constraints import Scheme as Rule
@@ -140,9 +236,9 @@ def structure_of(
         raise ValueError(
             f"--structure is {name!r}, expected {', '.join(kinds)} or semi; graph is for crfkit train"
         )
-    for option, given in (("--max-length", max_length), ("--outside", outside)):
+    for asked, given in (("--max-length", max_length), ("--outside", outside)):
         if given is not None:
-            raise ValueError(f"{option} is for segments; give --structure semi too, or leave it out")
+            raise ValueError(f"{asked} is for segments; give --structure semi too, or leave it out")
     if encoding is not None:
         from crfkit.models.encoding import encoding_of
 
