@@ -176,7 +176,7 @@ def kind_named(name: str) -> Any:
     from crfkit import optimize
     from crfkit.optimize import classic
 
-    return getattr(optimize if name in optimize.__all__ else classic, name)
+    return getattr(optimize if hasattr(optimize, name) else classic, name)
 
 
 def name_of(optimizer: Any) -> str:

@@ -45,7 +45,7 @@ def _optimizers() -> Iterator[Entry]:
     seen: set[str] = set()
     for name, (kind, options) in {**NAMES, **{k: v for k, v in ON_GRAPHS.items() if k not in NAMES}}.items():
         more = ", ".join(f"{key}={value!r}" for key, value in options.items())
-        daily = kind in optimize.__all__ and kind not in seen and name in NAMES
+        daily = hasattr(optimize, kind) and kind not in seen and name in NAMES
         one = _of(name, kind_named(kind), daily)
         yield one._replace(about=f"{one.about} {kind}({more})")
         seen.add(kind)
