@@ -97,7 +97,7 @@ def measure(corpus: Corpus, options: argparse.Namespace, console: Console) -> Ro
     phases: dict[str, list[list[float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         words = ["train", str(path), "-o", str(Path(folder) / "m.crf"), "--l2", str(corpus.l2), "--quiet"]
-        words += ["--threads", str(options.threads)]
+        words += ["--jobs", str(options.threads)]
         timed([sys.executable, "-m", "crfkit.cli", *words])  # compiles Python, and the file is in memory
         for _ in range(options.repetitions):
             wall, cpu = timed([sys.executable, "-m", "crfkit.cli", *words])

@@ -55,7 +55,7 @@ def peak(command: list[str]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--threads", type=int, default=2)
-    threads = ["--threads", str(parser.parse_args().threads)]
+    threads = ["--jobs", str(parser.parse_args().threads)]
     crfkit = [sys.executable, "-m", "crfkit.cli", "train"]
     with tempfile.TemporaryDirectory() as made:
         template, model = Path(made) / "template", str(Path(made) / "model")

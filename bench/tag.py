@@ -39,7 +39,7 @@ from bench.features import CHUNKING, CONLL, FIELDS
 from bench.measure import RESULTS, interleaved, machine, plain, write
 from crfkit import Likelihood, Model, data, train
 from crfkit.cli import tagging
-from crfkit.cli.reads import Reading
+from crfkit.cli.groups.data import Data
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
 from crfkit.models import Tagger
@@ -119,7 +119,7 @@ def our_file(threads: int) -> Labels:
     tagger = tagging.Tagger(str(OURS), threads=threads)
     return [
         labels
-        for block in Reading().blocks(str(TEST), attributes=False, threads=threads)
+        for block in Data().blocks(str(TEST), attributes=False, threads=threads)
         for labels in tagger.model.predict(tagger.batch(block), threads=threads)
     ]
 
@@ -156,7 +156,7 @@ def start_seconds(runs: int) -> list[tuple[float, float]]:
     for _ in range(runs + 1):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         begin = time.perf_counter()
-        command = _command("-", "--labels-only", "--quiet")
+        command = _command("-", "--print", "labels", "--quiet")
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         with subprocess.Popen(command, env=_environment(), **pipes) as child:  # type: ignore[call-overload]
             child.stdin.write(b"The DT\ndog NN\nran VBD\n\n")
@@ -186,7 +186,7 @@ def endless(bytes_wanted: int) -> Iterator[bytes]:
 
 def memory_of_a_gigabyte(size: int, console: Console) -> dict[str, Any]:
     """Stream so many bytes through ``crfkit tag``; resident memory as it goes, in MB."""
-    command = _command("-", "--labels-only", "--quiet")
+    command = _command("-", "--print", "labels", "--quiet")
     with tempfile.TemporaryFile() as out:
         pipe = {"stdin": subprocess.PIPE, "stdout": out}
         child = subprocess.Popen(command, env=_environment(), **pipe)  # type: ignore[call-overload]

@@ -74,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for words, labels in [(["the", "dog"], ["D", "N"]), (["a", "cat", "ran"], ["D", "N", "V"])]
     ]
     (made / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in items))
-    options = ["-a", "lbfgs", "-q", "--threads", "1"]
+    options = ["-a", "lbfgs", "-q", "--jobs", "1"]
     run("train", made / "train.txt", "-o", made / "m.crf", "--columns", "word,pos,chunk", *options)
     run(
         "train",

@@ -132,10 +132,10 @@ def of_files(folder: Path, rng: np.random.Generator) -> Calls:
 def of_commands(folder: Path) -> Calls:
     """Return commands on the text of `of_files`, with all that they import."""
     text, model, out = folder / "text", folder / "words.crf", folder / "out"
-    CliRunner().invoke(app, ["train", str(text), "-o", str(model), "--max-iter", "3", "--quiet"])
+    CliRunner().invoke(app, ["train", str(text), "-o", str(model), "--max-iterations", "3", "--quiet"])
     commands = {
         "crfkit tag": ["tag", model, text, "-o", out],
-        "crfkit eval": ["eval", model, text],
+        "crfkit evaluate": ["evaluate", model, text],
         "crfkit show": ["show", model],
         "crfkit convert": ["convert", model, folder / "out.crfsuite"],
     }

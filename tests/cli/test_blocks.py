@@ -42,12 +42,12 @@ def test_gradients(folder: Path, tmp_path: Path, options: list[str]) -> None:
     ("name", "strengths"), [("sgd", []), ("adagrad", []), ("sgd-l1", ["--l1", "1", "--l2", "0"])]
 )
 def test_stochastic(folder: Path, tmp_path: Path, name: str, strengths: list[str]) -> None:
-    read = ["train", folder / "train.txt", "-a", name, "--max-iter", 5, "-q", *strengths]
+    read = ["train", folder / "train.txt", "-a", name, "--max-iterations", 5, "-q", *strengths]
     run(*read, "-o", tmp_path / "whole.crf")
     run(*read, "-o", tmp_path / "one.crf", "--block-positions", 10**6)
     run(*read, "-o", tmp_path / "parts.crf", "--block-positions", 50)
     again = [*read, "-o", tmp_path / "again.crf", "--block-positions", 50, "--checkpoint", tmp_path / "run"]
-    run(*again, "--max-iter", 2)
+    run(*again, "--max-iterations", 2)
     run(*again)
     w = {name: Model.load(tmp_path / f"{name}.crf").w for name in ("whole", "one", "parts", "again")}
     assert w["one"].tobytes() == w["whole"].tobytes()
@@ -84,8 +84,8 @@ def test_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> None:
         (["{f}/missing", "-a", "bcd"], "bcd needs all data in memory"),
         (["{f}/train.txt", "{f}/items.jsonl"], "give one kind"),
         (["{f}/items.jsonl", "{f}/train.txt"], "give one kind"),
-        (["{f}/items.jsonl", "-t", "{f}/template"], "--template is for columns"),
-        (["{f}/train.txt", "--label", "9"], "there is no column 9"),
+        (["{f}/items.jsonl", "-t", "{f}/template"], "--features is for columns"),
+        (["{f}/train.txt", "--label-column", "9"], "there is no column 9"),
         (["-", "-"], "- is given twice"),
         (["{f}/train.txt", "--block-positions", "0"], "--block-positions.*greater than or equal"),
     ],

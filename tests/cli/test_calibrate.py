@@ -18,7 +18,7 @@ __all__ = ["folder", "run"]
 @pytest.mark.parametrize("method", ["temperature", "isotonic"])
 def test_a_model_is_calibrated(folder: Path, tmp_path: Path, method: str) -> None:
     out = tmp_path / "c.crf"
-    asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", out, "--method", method]
+    asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", out, "--calibration", method]
     done = run(*asked)
     assert done.stdout.startswith("labels: expected calibration error 0.")
     assert "segments: expected calibration error 0." in done.stdout
@@ -33,7 +33,9 @@ def test_a_model_is_calibrated(folder: Path, tmp_path: Path, method: str) -> Non
     assert np.array_equal(before.w, after.w) == (method == "isotonic")
     tagged = [run("tag", model, folder / "test.txt").stdout for model in (folder / "m.crf", out)]
     assert tagged[0] == tagged[1]
-    marginals = [run("tag", m, folder / "test.txt", "--marginals").stdout for m in (folder / "m.crf", out)]
+    marginals = [
+        run("tag", m, folder / "test.txt", "--print", "proba").stdout for m in (folder / "m.crf", out)
+    ]
     assert marginals[0] != marginals[1]
     if method == "isotonic":
         refused = run("tag", out, folder / "test.txt", "-k", 2, status=2)
@@ -59,7 +61,7 @@ def test_without_matplotlib_nothing_is_begun(
 
 def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     asked = ["calibrate", folder / "m.crf", folder / "test.txt", "-o", tmp_path / "c.crf"]
-    assert "expected one of temperature, isotonic" in run(*asked, "--method", "platt", status=2).output
+    assert "expected one of temperature, isotonic" in run(*asked, "--calibration", "platt", status=2).output
     asked[2] = folder / "empty"
     assert "holds no sequence" in run(*asked, status=2).output
 

@@ -23,11 +23,11 @@ def tags(text: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     "options",
     [
-        ["--once", "all"],
-        ["--once", "NP"],
-        ["--at-most", "NP=1"],
-        ["--exactly", "B-NP=1"],
-        ["--before", "NP,O"],
+        ["--constraint", "once:all"],
+        ["--constraint", "once:NP"],
+        ["--constraint", "at-most:NP:1"],
+        ["--constraint", "exactly:B-NP:1"],
+        ["--constraint", "before:NP,O"],
     ],
 )
 def test_tag_keeps_constraints(folder: Path, options: list[str]) -> None:
@@ -44,12 +44,14 @@ def test_tag_keeps_constraints(folder: Path, options: list[str]) -> None:
 
 
 def test_sequences_that_cannot_keep_them(folder: Path) -> None:
-    done = run("tag", folder / "m.crf", "--at-least", "O=3", text=LINES, status=2)
+    done = run("tag", folder / "m.crf", "--constraint", "at-least:O:3", text=LINES, status=2)
     assert (
         "standard input, line 7: sequence 2 has no labeling that keeps AtLeast(label='O', k=3)"
         in " ".join(done.stderr.split())
     )
-    done = run("tag", folder / "m.crf", "--at-least", "O=3", "--infeasible", "free", "-q", text=LINES)
+    done = run(
+        "tag", folder / "m.crf", "--constraint", "at-least:O:3", "--infeasible", "free", "-q", text=LINES
+    )
     assert "its free ones stay: 1 sequence" in done.stderr
     assert tags(done.stdout)[1] == ["B-NP", "I-NP"]
     assert tags(done.stdout)[0].count("O") == 3
@@ -58,13 +60,22 @@ def test_sequences_that_cannot_keep_them(folder: Path) -> None:
 def test_a_model_with_constraints(folder: Path, tmp_path: Path) -> None:
     Model.load(folder / "m.crf").constrained([AtMost("NP", 1)]).save(tmp_path / "m.crf")
     found = tags(run("tag", tmp_path / "m.crf", text=LINES).stdout)
-    assert found == tags(run("tag", folder / "m.crf", "--at-most", "NP=1", text=LINES).stdout)
+    assert found == tags(run("tag", folder / "m.crf", "--constraint", "at-most:NP:1", text=LINES).stdout)
     assert "AtMost(label='NP', k=1)" in run("show", tmp_path / "m.crf").stdout
 
 
 def test_eval_compares_with_the_free_labels(folder: Path) -> None:
     data = folder / "train.txt"
-    done = run("eval", folder / "m.crf", data, "--against", folder / "m.crf", "--at-most", "NP=1", "--json")
+    done = run(
+        "evaluate",
+        folder / "m.crf",
+        data,
+        "--against",
+        folder / "m.crf",
+        "--constraint",
+        "at-most:NP:1",
+        "--json",
+    )
     kept, free = json.loads(done.stdout)["systems"]
     assert kept["micro"]["recall"] < free["micro"]["recall"]
     assert "labels that keep the constraints" in done.stderr
@@ -73,14 +84,20 @@ def test_eval_compares_with_the_free_labels(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--at-most", "NP"], "--at-most is 'NP', expected a label and a number, such as PER=1"),
-        (["--before", "NP"], "--before is 'NP', expected labels between commas"),
-        (["--implies", "NP,O,B-NP"], "expected two labels"),
-        (["--once", "NP,"], "--once is 'NP,', expected labels between commas"),
-        (["--once", "VP"], "'VP' matches no segment type"),
+        (["--constraint", "at-most:NP"], "is 'at-most:NP', expected labels as in at-most:PER:1"),
+        (["--constraint", "before:NP"], "expected labels as in before:author,title"),
+        (["--constraint", "implies:NP,O,B-NP"], "expected labels as in implies:end,start"),
+        (["--constraint", "once:NP,"], "--constraint is 'once:NP,', expected labels"),
+        (["--constraint", "once:VP"], "'VP' matches no segment type"),
         (["--infeasible", "no"], "--infeasible is 'no', expected one of raise, free"),
-        (["--once", "all", "--kbest", "2"], "--kbest does not know constraints on whole labelings"),
-        (["--once", "all", "--marginals"], "--marginals does not know constraints on whole labelings"),
+        (
+            ["--constraint", "once:all", "--kbest", "2"],
+            "--kbest does not know constraints on whole labelings",
+        ),
+        (
+            ["--constraint", "once:all", "--print", "proba"],
+            "--print proba does not know constraints on whole labelings",
+        ),
     ],
 )
 def test_what_is_refused(folder: Path, options: list[str], message: str) -> None:
@@ -90,5 +107,5 @@ def test_what_is_refused(folder: Path, options: list[str], message: str) -> None
 
 def test_labels_in_files_are_not_changed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("the D D\n")
-    done = run("eval", "--predicted", tmp_path / "p.txt", "--once", "all", status=2)
+    done = run("evaluate", "--predicted", tmp_path / "p.txt", "--constraint", "once:all", status=2)
     assert "need a MODEL" in done.stderr

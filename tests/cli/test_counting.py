@@ -13,7 +13,7 @@ from tests.cases.cli import folder, run
 
 __all__ = ["folder"]
 
-TRAINED = ["-a", "lbfgs", "-q", "--max-iter", "5"]
+TRAINED = ["-a", "lbfgs", "-q", "--max-iterations", "5"]
 GOOD = "the DT B-NP\ndog NN I-NP\n\nran VB O\n\n"
 WRONG = "ran VB O\ndog NN I-NP\n"
 
@@ -29,7 +29,7 @@ def test_answers_are_numbered_from_one(folder: Path, tmp_path: Path) -> None:
         told = json.loads(line)
         one = run("explain", folder / "m.crf", data, "--sequence", told["sequence"]).stdout
         assert one.split("\t")[0].split()[0] == told["text"].split()[0]
-    spans = run("tag", folder / "m.crf", data, "--spans").stdout.splitlines()
+    spans = run("tag", folder / "m.crf", data, "--print", "spans").stdout.splitlines()
     assert [line.split("\t") for line in spans] == [
         ["1", "0", "2", "NP", "the dog"],
         ["3", "0", "2", "NP", "a cat"],
@@ -41,10 +41,15 @@ def test_answers_are_numbered_from_one(folder: Path, tmp_path: Path) -> None:
 def test_numbers_go_on_from_block_to_block(folder: Path, tmp_path: Path) -> None:
     data = tmp_path / "a.txt"
     data.write_text("the DT\ndog NN\n\n" * 40_000)
-    spans = run("tag", folder / "m.crf", data, "--spans").stdout.splitlines()
+    spans = run("tag", folder / "m.crf", data, "--print", "spans").stdout.splitlines()
     assert [spans[0].split("\t")[0], spans[-1].split("\t")[0]] == ["1", "40000"]
     told = run(
-        "tag", folder / "m.crf", "--at-least", "O=2", text="a DT\nb DT\n\n" * 50_000 + "x VB\n", status=2
+        "tag",
+        folder / "m.crf",
+        "--constraint",
+        "at-least:O:2",
+        text="a DT\nb DT\n\n" * 50_000 + "x VB\n",
+        status=2,
     )
     assert "standard input, line 150001: sequence 50001 has no labeling" in told.stderr
 
@@ -64,7 +69,10 @@ def test_gold_that_breaks_constraints_names_file_and_line(more: list[str], tmp_p
 def test_so_do_cv_and_induce(tmp_path: Path) -> None:
     data = tmp_path / "a.txt"
     data.write_text(GOOD * 3 + WRONG)
-    for command in (["cv", data, "-k", "3", *TRAINED], ["induce", data, "-o", tmp_path / "m", "-q"]):
+    for command in (
+        ["cv", data, "--folds", "3", *TRAINED],
+        ["train", data, "--induce", "-o", tmp_path / "m", "-q"],
+    ):
         told = run(*command, "--scheme", "bio", status=2).stderr
         assert f"crfkit: {data}, line 17: sequence 7: label 'I-NP' may not follow 'O'" in told
 

@@ -35,7 +35,7 @@ def template(tmp_path: Path) -> Path:
 
 
 def test_features_of_a_sequence(train: Path, template: Path) -> None:
-    done = crfkit("features", train, "--template", template, "--sequence", 2)
+    done = crfkit("features", train, "-t", template, "--sequence", 2)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "Cats\tNN\tB",
@@ -78,21 +78,20 @@ def test_features_count(tmp_path: Path, template: Path) -> None:
 
 
 def test_features_recipe_with_names(train: Path) -> None:
-    done = crfkit("features", train, "-r", "lower(word)[0]; pos[1]", "--columns", "word,pos,chunk")
+    done = crfkit("features", train, "-t", "lower(word)[0]; pos[1]", "--columns", "word,pos,chunk")
     assert done.stdout.splitlines()[1:3] == ["    lower(word)[0]=the", "    pos[1]=NN"]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("ragged", b"a b\nc\n", ["-r", "0[0]"], "ragged, line 2: has 1 columns, expected 2"),
-        ("latin", b"ok x\ncaf\xe9 x\n", ["-r", "0[0]"], "latin, line 2: .*UTF-8"),
-        ("empty", b"", ["-r", "0[0]"], "empty"),
-        ("cut", gzip.compress(TRAIN.encode() * 99, mtime=0)[:-9], ["-r", "0[0]", "--count"], "cut"),
-        ("column", TRAIN.encode(), ["-r", "word[0]"], "column: there is no column 'word'"),
-        ("regex", TRAIN.encode(), ["-r", 'regex(0, "(")[0]'], "--recipe, line 1: .*is wrong"),
-        ("sequence", TRAIN.encode(), ["-r", "0[0]", "--sequence", "9"], "there is no sequence 9"),
-        ("neither", TRAIN.encode(), [], "--template FILE or --recipe TEXT"),
+        ("ragged", b"a b\nc\n", ["-t", "0[0]"], "ragged, line 2: has 1 columns, expected 2"),
+        ("latin", b"ok x\ncaf\xe9 x\n", ["-t", "0[0]"], "latin, line 2: .*UTF-8"),
+        ("empty", b"", ["-t", "0[0]"], "empty"),
+        ("cut", gzip.compress(TRAIN.encode() * 99, mtime=0)[:-9], ["-t", "0[0]", "--count"], "cut"),
+        ("column", TRAIN.encode(), ["-t", "word[0]"], "column: there is no column 'word'"),
+        ("regex", TRAIN.encode(), ["-t", 'regex(0, "(")[0]'], "--features, line 1: .*is wrong"),
+        ("sequence", TRAIN.encode(), ["-t", "0[0]", "--sequence", "9"], "there is no sequence 9"),
     ],
 )
 def test_mistakes_end_with_status_2(
@@ -108,9 +107,21 @@ def test_mistakes_end_with_status_2(
     assert re.search(message, done.stderr), done.stderr
 
 
+def test_without_templates_they_are_those_of_train(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text(TRAIN)
+    sizes = json.loads(crfkit("features", path, "--count", "--json").stdout)
+    done = crfkit("train", path, "-o", tmp_path / "m.crf", "--json", "-q", "--max-iterations", "1")
+    assert sizes["weights, observed pairs"] == json.loads(done.stdout)["weights"]
+    bare = crfkit("features", path, "--label-column", "none", "--json").stdout.splitlines()[0]
+    assert len(json.loads(bare)["attributes"]) > len(
+        json.loads(crfkit("features", path, "--json").stdout.splitlines()[0])["attributes"]
+    )
+
+
 def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing"):
-        done = crfkit("features", path, "-r", "0[0]")
+        done = crfkit("features", path, "-t", "0[0]")
         assert done.returncode == 2
         assert str(path) in done.stderr
 

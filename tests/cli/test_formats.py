@@ -11,7 +11,7 @@ import pytest
 
 from crfkit import data
 from crfkit.cli.commands import COMMANDS, command_named
-from crfkit.cli.reads import Reading
+from crfkit.cli.groups.data import Data
 from crfkit.data.formats.registry import find
 from tests.cases.cli import run
 
@@ -24,7 +24,7 @@ ITEMS = "".join(
     json.dumps({"items": [[f"w={word}"] for word, _ in rows], "labels": [tag for _, tag in rows]}) + "\n"
     for rows in ROWS
 )
-TRAINED = ["-a", "lbfgs", "--max-iter", "5", "-q"]
+TRAINED = ["-a", "lbfgs", "--max-iterations", "5", "-q"]
 
 
 def _columns(format: str, ending: str, names: typing.Sequence[str] = ("token", "label")) -> tuple[str, bytes]:
@@ -63,20 +63,19 @@ GUESSED = {"columns", "segmented", "csv", "crfsuite", "conllu", "parquet", "json
 COMMAND_LINES = {
     "train": ["DATA", "-o", "OUT", *TRAINED],
     "forecast": ["DATA"],
-    "induce": ["DATA", "-o", "OUT", "-q", "--rounds", "1"],
     "tag": ["MODEL", "DATA"],
-    "eval": ["MODEL", "DATA"],
-    "cv": ["DATA", "-k", "2", *TRAINED],
+    "evaluate": ["MODEL", "DATA"],
+    "cv": ["DATA", "--folds", "2", *TRAINED],
     "explain": ["MODEL", "DATA"],
     "rank": ["MODEL", "DATA"],
     "calibrate": ["MODEL", "DATA", "-o", "OUT"],
-    "features": ["DATA", "--recipe", "COLUMN[0]"],
+    "features": ["DATA", "-t", "COLUMN[0]"],
 }
 
 
 def _reads_data(command: str) -> bool:
     hints = typing.get_type_hints(getattr(command_named(command), "__wrapped__", None) or print)
-    return any(isinstance(kind, type) and issubclass(kind, Reading) for kind in hints.values())
+    return any(isinstance(kind, type) and issubclass(kind, Data) for kind in hints.values())
 
 
 READERS = [command for command in COMMANDS if _reads_data(command)]

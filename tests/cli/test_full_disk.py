@@ -20,7 +20,7 @@ __all__ = ["folder"]
 
 pytestmark = pytest.mark.filterwarnings("always")  # as on the command line
 
-LEARN = ("-a", "lbfgs", "--max-iter", 2, "-q", "--threads", 1)
+LEARN = ("-a", "lbfgs", "--max-iterations", 2, "-q", "--jobs", 1)
 
 
 class Faults:
@@ -85,7 +85,7 @@ def test_a_fault_at_every_write_of_training(
         output.write_bytes(b"old")
         faults = on_disk(n, lasting=lasting, kind=kind)
         place = tmp_path / f"run{n}"
-        done = _invoke(*command, "--checkpoint", place, "--checkpoint-every", 0)
+        done = _invoke(*command, "--checkpoint", place, "--set", "checkpoint.seconds=0")
         assert "Traceback" not in done.output
         assert not [p for p in tmp_path.iterdir() if p.name.startswith((".", "crfkit-"))], "left behind"
         if done.exit_code:
@@ -113,18 +113,19 @@ def _invoke(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
-@pytest.mark.parametrize("command", ["induce", "tag", "convert"])
+@pytest.mark.parametrize("command", ["train", "tag", "convert"])
 def test_a_fault_at_every_write_of_other_commands(
     folder: Path, tmp_path: Path, on_disk: Callable[..., Faults], command: str
 ) -> None:
     output = tmp_path / "out"
     arguments: dict[str, tuple[object, ...]] = {
-        "induce": (
+        "train": (
             folder / "train.txt",
             "-o",
             output,
-            "--rounds",
-            1,
+            "--induce",
+            "--set",
+            "induction.rounds=1",
             "-q",
             "--report",
             tmp_path / "features.md",

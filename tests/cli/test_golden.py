@@ -34,7 +34,7 @@ def test_kbest_as_crf_test() -> None:
 
 @needs_golden
 def test_marginals_as_crf_test() -> None:
-    ours = sequences(run("tag", GOLDEN / "crfpp/model", GOLDEN / "crfpp/test.txt", "--marginals").stdout)
+    ours = sequences(run("tag", GOLDEN / "crfpp/model", GOLDEN / "crfpp/test.txt", "--print", "proba").stdout)
     theirs = sequences((GOLDEN / "crfpp/test.v2.txt").read_text())
     for mine, other in zip(ours, theirs, strict=True):
         for line, their_line in zip(mine, other[1:], strict=True):
@@ -48,7 +48,7 @@ def test_marginals_as_crf_test() -> None:
 @needs_golden
 def test_labels_as_wapiti() -> None:
     model, test = GOLDEN / "wapiti/model_lbfgs.txt.gz", GOLDEN / "wapiti/test.txt"
-    ours = sequences(run("tag", model, test, "-k", 4, "--labels-only").stdout)
+    ours = sequences(run("tag", model, test, "-k", 4, "--print", "labels").stdout)
     theirs = sequences((GOLDEN / "wapiti/out_lbfgs.n4.txt").read_text())
     expected = [[line.split("\t")[1] for line in other[1:]] for other in theirs]
     assert [mine[1:] for mine in ours] == expected
@@ -60,5 +60,5 @@ def test_chunks(tmp_path: Path) -> None:
         text = gzip.decompress((DATA / "conll2000" / f"{name}.txt.gz").read_bytes()).decode()
         (tmp_path / f"{name}.txt").write_text("\n\n".join(text.split("\n\n")[:count]) + "\n")
     run("train", tmp_path / "train.txt", "-o", tmp_path / "m.crf", "-q", "--scheme", "bio", "-a", "lbfgs")
-    made = json.loads(run("eval", tmp_path / "m.crf", tmp_path / "test.txt", "--json").stdout)
+    made = json.loads(run("evaluate", tmp_path / "m.crf", tmp_path / "test.txt", "--json").stdout)
     assert made["systems"][0]["micro"]["f1"] > 0.87

@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(place: Path, name: str) -> list[object]:
     data = [place / "train.txt", "-o", place / name]
-    return ["train", *data, "--structure", "graph", "--graph", place / "graph.txt", "--max-iter", 20]
+    return ["train", *data, "--structure", "graph", "--graph", place / "graph.txt", "--max-iterations", 20]
 
 
 def test_tags_go_into_further_columns(folder: Path) -> None:
@@ -51,32 +51,34 @@ def test_tags_go_into_further_columns(folder: Path) -> None:
     assert {len(row) for row in rows} == {5}
     assert sum(row[1] == row[3] and row[2] == row[4] for row in rows) > 0.9 * len(rows)
     words = "".join(line.split(" ")[0] + "\n" for line in (folder / "test.txt").read_text().splitlines())
-    alone = run("tag", folder / "m.crf", "--labels-only", text=words).stdout.splitlines()
+    alone = run("tag", folder / "m.crf", "--print", "labels", text=words).stdout.splitlines()
     assert [line.split("\t") for line in alone if line] == [row[3:] for row in rows]
 
 
 def test_probabilities_and_json(folder: Path) -> None:
-    first = run("tag", folder / "m.crf", "--marginals", text="the\ndog\n").stdout.splitlines()[0].split("\t")
+    first = (
+        run("tag", folder / "m.crf", "--print", "proba", text="the\ndog\n").stdout.splitlines()[0].split("\t")
+    )
     assert first[:3] == ["the", "DT", "B-NP"]
     assert [cell.split("/")[0] for cell in first[3:]] == [
         *("pos:DT", "pos:NN", "pos:VB"),
         *("chunk:B-NP", "chunk:I-NP", "chunk:O"),
     ]
     assert sum(float(cell.split("/")[1]) for cell in first[3:]) == pytest.approx(2.0, abs=1e-5)
-    made = json.loads(run("tag", folder / "m.crf", "--marginals", "--json", text="the\ndog\n").stdout)
+    made = json.loads(run("tag", folder / "m.crf", "--print", "proba", "--json", text="the\ndog\n").stdout)
     assert made["predicted"] == {"pos": ["DT", "NN"], "chunk": ["B-NP", "I-NP"]}
     assert made["marginals"]["pos"][0]["DT"] > 0.4
 
 
 def test_eval_scores_each_kind(folder: Path) -> None:
-    told = run("eval", folder / "m.crf", folder / "test.txt").stdout
+    told = run("evaluate", folder / "m.crf", folder / "test.txt").stdout
     assert "pos:\n" in told
     assert "chunk:\nprocessed" in told
-    made = json.loads(run("eval", folder / "m.crf", folder / "test.txt", "--json").stdout)
+    made = json.loads(run("evaluate", folder / "m.crf", folder / "test.txt", "--json").stdout)
     assert made["kinds"]["pos"]["kind"] == "tokens"
     assert made["kinds"]["chunk"]["kind"] == "segments"
     assert 0.5 < made["sequence_accuracy"] <= 1.0
-    by_token = json.loads(run("eval", folder / "m.crf", folder / "test.txt", "--json", "--tokens").stdout)
+    by_token = json.loads(run("evaluate", folder / "m.crf", folder / "test.txt", "--json", "--tokens").stdout)
     assert by_token["kinds"]["chunk"]["kind"] == "tokens"
 
 
@@ -119,18 +121,18 @@ def test_the_file_keeps_the_text_form(folder: Path) -> None:
 
 
 def test_methods_objectives_and_threads(folder: Path) -> None:
-    run(*train(folder, "bp.crf"), "-q", "--method", "belief-propagation", "--threads", 1)
+    run(*train(folder, "bp.crf"), "-q", "--inference-method", "belief-propagation", "--jobs", 1)
     run(*train(folder, "pl.crf"), "-q", "--objective", "pseudo-likelihood", "--l2", 0.5)
-    run(*train(folder, "two.crf"), "-q", "--method", "belief-propagation", "--threads", 2)
+    run(*train(folder, "two.crf"), "-q", "--inference-method", "belief-propagation", "--jobs", 2)
     one, two = (crfkit.load(folder / name).w for name in ("bp.crf", "two.crf"))
     assert (one == two).all()
-    made = json.loads(run("eval", folder / "pl.crf", folder / "test.txt", "--json").stdout)
+    made = json.loads(run("evaluate", folder / "pl.crf", folder / "test.txt", "--json").stdout)
     assert made["kinds"]["pos"]["accuracy"] > 0.9
 
 
 def test_training_goes_on_from_a_checkpoint(folder: Path) -> None:
     run(*train(folder, "whole.crf")[:-1], 8, "-q")
-    kept = ["-q", "--checkpoint", folder / "kept", "--checkpoint-every", 0]
+    kept = ["-q", "--checkpoint", folder / "kept", "--set", "checkpoint.seconds=0"]
     run(*train(folder, "half.crf")[:-1], 4, *kept)
     run(*train(folder, "rest.crf")[:-1], 8, *kept)
     whole, half, rest = (crfkit.load(folder / f"{name}.crf").w for name in ("whole", "half", "rest"))
@@ -151,10 +153,10 @@ def test_mistakes_are_told(folder: Path) -> None:
     (folder / "other.txt").write_text("the X Y\n")
     for arguments, said in (
         (["--structure", "graph"], "--structure graph needs --graph FILE"),
-        (["--graph", folder / "graph.txt"], "--graph and --method are for --structure graph"),
+        (["--graph", folder / "graph.txt"], "--graph and --inference-method are for --structure graph"),
         ([*graph, "--order", 2], "--order is not for --structure graph; leave it out"),
-        ([*graph, "--template", "t"], "--template is not for --structure graph; the file of --graph says it"),
-        ([*graph, "--method", "guess"], "method is 'guess', expected one of auto"),
+        ([*graph, "-t", "t"], "--features is not for --structure graph; the file of --graph says it"),
+        ([*graph, "--inference-method", "guess"], "method is 'guess', expected one of auto"),
         ([*graph[:3], folder / "none.txt"], "none.txt"),
         ([*graph[:3], folder / "wrong.txt"], "wrong.txt:2: clique poss: 'poss' is not a kind"),
         ([*graph[:3], folder / "binary.txt"], "binary.txt is not UTF-8 text"),
@@ -170,7 +172,13 @@ def test_mistakes_are_told(folder: Path) -> None:
     ):
         told = run("train", *data, *arguments, status=2).stderr.replace("\n", " ")
         assert said in told
-    for arguments in (["--kbest", 2], ["--once", "all"], ["--spans"], ["--given"], ["--label", 1]):
+    for arguments in (
+        ["--kbest", 2],
+        ["--constraint", "once:all"],
+        ["--print", "spans"],
+        ["--given"],
+        ["--label-column", 1],
+    ):
         told = run("tag", folder / "m.crf", *arguments, text="the\n", status=2).stderr
         assert "not for models of graphs" in told
     assert "one of graphs" in run("show", folder / "m.crf", "--label", "DT", status=2).stderr

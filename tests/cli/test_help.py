@@ -14,7 +14,9 @@ import pytest
 import crfkit
 from crfkit import metrics
 from crfkit.cli.commands import COMMANDS, command_named
-from crfkit.cli.learning import objective_of
+from crfkit.cli.groups.training import objective_of
+from crfkit.data.formats import registry as formats
+from crfkit.inference.methods.registry import METHODS
 from crfkit.objectives import OBJECTIVES
 from crfkit.training.choose import NAMES
 from tests.cases.cli import on_a_terminal, run
@@ -49,15 +51,35 @@ def test_help_uses_a_wider_page() -> None:
     assert 90 < max(map(len, lines)) <= 100
 
 
-def test_help_lists_what_there_is() -> None:
-    for name in ("train", "cv"):
+def test_help_names_what_daily_work_needs() -> None:
+    for name in ("train", "cv", "forecast"):
         words = set(re.findall(r"[\w-]+", help_of(name)))
-        assert {*NAMES, "auto"} <= words
-    for name in ("train", "cv", "eval"):
-        words = set(re.findall(r"[\w-]+", help_of(name)))
-        for metric in metrics.METRICS:
-            assert metric.replace("_weighted", "_macro") in words
+        assert {"auto", "lbfgs", "dual", "perceptron", "likelihood", "max-margin", "jsonl", "bioes"} <= words
+        assert not {"gis", "rprop-minus", "smo", "exponential"} & words
+    for name in ("train", "cv", "evaluate"):
+        assert {"auto", "segment_f1", "token_accuracy"} <= set(re.findall(r"[\w-]+", help_of(name)))
         assert re.search("^  --json +Print JSON", help_of(name), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["train", "cv", "forecast"])
+def test_a_list_has_all_names_each_with_its_option(name: str) -> None:
+    rows = [line.split("\t") for line in run(name, "--list").stdout.splitlines()]
+    found: dict[str, list[str]] = {}
+    for option, one, *_ in rows:
+        found.setdefault(option, []).append(one)
+    assert {*found["--objective"]} >= {*OBJECTIVES}
+    assert {*found["--optimizer"]} >= {*NAMES}
+    assert found["--inference-method"] == [*METHODS]
+    assert {*found["--metric"]} == {"auto", *metrics.METRICS}
+    assert found["--format"] == [*formats.names()]
+    assert all(option in help_of("train") for option in found)
+    assert all(len(row) == 3 and row[2] for row in rows if row[0] in ("--objective", "--optimizer"))
+
+
+def test_a_new_objective_is_listed_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OBJECTIVES, "ridge", cast(Any, Ridge))
+    assert "--objective\tridge\tAn objective with one penalty.\n" in run("train", "--list").stdout
+    assert "ridge" in help_of("train")
 
 
 def test_version() -> None:
@@ -76,8 +98,22 @@ def test_optimizers_that_learn_from_mistakes_need_no_objective(tmp_path: Path) -
     data = tmp_path / "train.txt"
     data.write_text("the D\ndog N\n\n" * 3)
     for name in ("perceptron", "pa", "arow"):
-        run("train", data, "-o", tmp_path / "m", "-a", name, "--max-iter", 2, "-q")
-        run("cv", data, "-k", 2, "-a", name, "--max-iter", 2, "-q", "--max-seconds", 9, "--tolerance", 0.1)
+        run("train", data, "-o", tmp_path / "m", "-a", name, "--max-iterations", 2, "-q")
+        run(
+            "cv",
+            data,
+            "--folds",
+            2,
+            "-a",
+            name,
+            "--max-iterations",
+            2,
+            "-q",
+            "--max-seconds",
+            9,
+            "--tolerance",
+            0.1,
+        )
     told = run("train", data, "-o", tmp_path / "m", "-a", "pa", "--l2", 2, status=2).stderr
     assert "Perceptron() has none: leave --l2 out" in told
 
@@ -99,10 +135,6 @@ def test_penalties_are_for_every_objective_that_has_them(monkeypatch: pytest.Mon
         objective_of("ridge", "auto", 1.0, 0.5)
 
 
-def test_the_help_names_all_objectives() -> None:
-    assert all(name in help_of("train") for name in OBJECTIVES)
-
-
 def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +142,7 @@ def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(
     data, model = Path("train.txt"), Path("m.crf")
     labels = [f"label-{n:02}-of-thirteen" for n in range(13)]
     data.write_text("".join(f"w{n} {y}\n" for n, y in enumerate(labels)))
-    run("train", data, "-o", model, "-q", "--max-iter", 2)
+    run("train", data, "-o", model, "-q", "--max-iterations", 2)
     piped = run("show", model).stdout
     head = next(line for line in piped.splitlines() if "from \\ to" in line)
     assert all(label in head for label in labels)
@@ -138,7 +170,7 @@ def test_a_local_chain_can_be_trained(tmp_path: Path) -> None:
     run("train", data, "-o", model, "-q", "--structure", "local-chain")
     shown = run("show", model, "--json").stdout
     assert '"structure": "local-chain"' in shown
-    assert run("tag", model, data, "--labels-only").stdout.split() == ["D", "N", "D", "N"] * 3
+    assert run("tag", model, data, "--print", "labels").stdout.split() == ["D", "N", "D", "N"] * 3
     told = run("train", data, "-o", model, "--structure", "ring", status=2).stderr
     assert "--structure is 'ring', expected chain, local-chain or semi" in told
     told = run("train", data, "-o", model, "--structure", "local-chain", "--order", 2, status=2).stderr

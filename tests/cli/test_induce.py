@@ -1,4 +1,4 @@
-"""``crfkit induce``: the model tags as the one in memory does, the report names what was found."""
+"""``crfkit train --induce``: the model tags as the one in memory does, the report names what was found."""
 
 from __future__ import annotations
 
@@ -35,10 +35,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_columns_become_a_model_that_tags(place: Path) -> None:
-    options = ["-t", place / "template", "--margin", 1, "--rounds", 2, "--threads", 1]
+    options = [
+        "-t",
+        place / "template",
+        "--set",
+        "induction.margin=1",
+        "--set",
+        "induction.rounds=2",
+        "--jobs",
+        1,
+    ]
     for report in ("r.jsonl", "r.md"):
         done = run(
-            *("induce", place / "train.txt", "-o", place / "m.crf", "--dev", place / "test.txt"),
+            *("train", "--induce", place / "train.txt", "-o", place / "m.crf", "--dev", place / "test.txt"),
             *("--report", place / report, "--json", *options),
         )
     told = json.loads(done.stdout)
@@ -53,7 +62,7 @@ def test_columns_become_a_model_that_tags(place: Path) -> None:
         assert [line.split()[-1] for line in ours.splitlines()] == [
             line.split()[-1] for line in theirs.splitlines()
         ]
-    made = json.loads(run("eval", place / "m.crf", place / "test.txt", "--json").stdout)
+    made = json.loads(run("evaluate", place / "m.crf", place / "test.txt", "--json").stdout)
     assert made["systems"][0]["accuracy"] == 1.0
     assert "|" in run("explain", place / "m.crf", place / "test.txt").stdout
 
@@ -61,8 +70,8 @@ def test_columns_become_a_model_that_tags(place: Path) -> None:
 def test_items_give_the_tags_of_the_model_in_memory(folder: Path, place: Path) -> None:
     lines = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
     X, y = [line["items"] for line in lines], [line["labels"] for line in lines]
-    options = ["--rounds", 1, "--margin", 1, "-q", "--threads", 1]
-    run("induce", folder / "items.jsonl", "-o", place / "items.crf", *options)
+    options = ["--set", "induction.rounds=1", "--set", "induction.margin=1", "-q", "--jobs", 1]
+    run("train", "--induce", folder / "items.jsonl", "-o", place / "items.crf", *options)
     found = induce(
         ItemExtractor()(X, y), induction=Induction(rounds=1, margin=1.0), threads=1, progress=False
     )
@@ -74,15 +83,15 @@ def test_items_give_the_tags_of_the_model_in_memory(folder: Path, place: Path) -
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--start", "all"], "--start is 'all', expected one of nothing, observed"),
+        (["--set", "induction.start=all"], "start is 'all', expected"),
         (["--metric", "token_accuracy"], "--metric is for a dev set"),
         (["--patience", "3"], "--patience is for a dev set"),
         (["--l2", "0"], "needs an L2 penalty"),
-        (["--min-gain", "1e9"], "a larger beam or a smaller min_gain"),
+        (["--set", "induction.min_gain=1e9"], "a larger beam or a smaller min_gain"),
         (["--report", "/nowhere/r.md"], "--report is /nowhere/r.md, but there is no folder"),
     ],
 )
 def test_what_cannot_be_done_is_said(place: Path, options: list[str], why: str) -> None:
-    done = run("induce", place / "train.txt", "-o", place / "x.crf", "-q", *options, status=2)
+    done = run("train", "--induce", place / "train.txt", "-o", place / "x.crf", "-q", *options, status=2)
     assert why in done.output
     assert not (place / "x.crf").exists()

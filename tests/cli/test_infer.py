@@ -43,7 +43,7 @@ def result(text: str) -> Any:
 @pytest.mark.parametrize("observed", [False, True])
 def test_answers_are_those_of_enumeration(model: Path, observed: bool) -> None:
     file = model.with_suffix(".evid") if observed else None
-    evidence = ["--evid", file] if observed else []
+    evidence = ["--evidence", file] if observed else []
     scores = load_graph(model, evidence=file)
     exact = graphs.marginals(scores, method=Enumeration())
     told = run("infer", model, *evidence)
@@ -61,7 +61,9 @@ def test_answers_are_those_of_enumeration(model: Path, observed: bool) -> None:
 def test_json_has_everything(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "answer.json"
     evidence = model.with_suffix(".evid")
-    done = run("infer", model, "--query", "MPE", "-e", evidence, "--json", "-o", out, "-q", "--threads", 1)
+    done = run(
+        "infer", model, "--query", "MPE", "--evidence", evidence, "--json", "-o", out, "-q", "--jobs", 1
+    )
     assert done.stdout == done.stderr == ""
     told = json.loads(out.read_text())
     assert (told["variables"], told["factors"], told["observed"]) == (4, 8, 1)
@@ -92,10 +94,10 @@ def test_a_model_without_variables(tmp_path: Path) -> None:
 
 
 def test_options_of_methods(model: Path) -> None:
-    told = run("infer", model, "--method", "enumeration", "--option", "most=3", status=2).stderr
+    told = run("infer", model, "--inference-method", "enumeration", "--set", "method.most=3", status=2).stderr
     assert "m.uai: graph 0 has 48 labelings, more than the 3" in told
-    assert "(here: --method, --budget, --option)" in told
-    run("infer", model, "--method", "enumeration", "--option", "most=48")
+    assert "(here: --inference-method, --set method.FIELD=VALUE)" in told
+    run("infer", model, "--inference-method", "enumeration", "--set", "method.most=48")
 
 
 @pytest.mark.parametrize(
@@ -103,16 +105,25 @@ def test_options_of_methods(model: Path) -> None:
     [
         (["--query", "MMAP"], "marginal MAP is not supported; ask for PR, MAR or MPE"),
         (["--query", "MAP"], "--query is 'MAP', expected one of PR, MAR, MPE"),
-        (["--method", "magic"], "--method is 'magic', expected one of auto, "),
-        (["--method", "enumeration", "--budget", "2^9"], "--budget: the method enumeration does not have it"),
-        (["--method", "enumeration", "--seed", "1"], "--seed: the method enumeration does not have it"),
-        (["--method", "enumeration", "--option", "tol=1"], "--option tol: the method enumeration does not"),
-        (["--option", "tol"], "--option is 'tol', expected NAME=VALUE, such as tol=1e-3"),
-        (["--budget", "much"], "--budget is 'much', expected a number of cells, such as 2^27 or 1e8"),
-        (["--budget", "2^9999999"], "--budget is '2^9999999'"),
+        (["--inference-method", "magic"], "--inference-method is 'magic', expected one of auto, "),
+        (
+            ["--inference-method", "enumeration", "--set", "method.budget=2^9"],
+            "--set method.budget: the method enumeration does not have it",
+        ),
+        (
+            ["--inference-method", "enumeration", "--seed", "1"],
+            "--seed: the method enumeration does not have it",
+        ),
+        (
+            ["--inference-method", "enumeration", "--set", "method.tol=1"],
+            "--set method.tol: the method enumeration does not",
+        ),
+        (["--set", "tol"], "--set is 'tol', expected PART.FIELD=VALUE, such as method.NAME=1"),
+        (["--set", "method.budget=much"], "--set method.budget: "),
+        (["--set", "objective.l2=1"], "there is no part 'objective' here; the parts are method"),
         (["--format", "bif"], "format is 'bif', expected one of uai, lg, fg, opengm"),
         (["--format", "fg"], "'MARKOV' is not a number"),
-        (["--evid", "absent.evid"], "absent.evid: No such file or directory; check the name"),
+        (["--evidence", "absent.evid"], "absent.evid: No such file or directory; check the name"),
         (["-o", "/nowhere/x"], "there is no folder /nowhere"),
     ],
 )
@@ -127,18 +138,18 @@ def test_wrong_and_impossible_evidence(tmp_path: Path) -> None:
     model, evidence = tmp_path / "m.uai", tmp_path / "m.evid"
     model.write_text("MARKOV 2 2 2 1 2 0 1 4 0.5 0 0.25 0")
     evidence.write_text("1 1 2")
-    told = run("infer", model, "--evid", evidence, status=2).stderr
+    told = run("infer", model, "--evidence", evidence, status=2).stderr
     assert "m.evid, line 1: the label of variable 1 is 2, expected a whole number, 0 to 1" in told
     evidence.write_text("1 1 1")
-    assert run("infer", model, "--evid", evidence).stdout == "PR\n-inf\n"
-    assert json.loads(run("infer", model, "--evid", evidence, "--json").stdout)["ln_z"] is None
+    assert run("infer", model, "--evidence", evidence).stdout == "PR\n-inf\n"
+    assert json.loads(run("infer", model, "--evidence", evidence, "--json").stdout)["ln_z"] is None
     for query in ("MAR", "MPE"):
-        told = run("infer", model, "--evid", evidence, "--query", query, status=2).stderr
+        told = run("infer", model, "--evidence", evidence, "--query", query, status=2).stderr
         assert f"m.uai: every labeling has probability 0 given {evidence}" in told
 
 
 def test_what_is_not_exact_has_bounds(model: Path) -> None:
-    told = run("infer", model, "--query", "MPE", "--method", "icm").stderr
+    told = run("infer", model, "--query", "MPE", "--inference-method", "icm").stderr
     assert "the best score is at least " in told
     assert "at most" not in told
 
@@ -160,7 +171,9 @@ def test_the_help_names_all_methods() -> None:
 def test_real_models(name: str) -> None:
     path = DATA / f"{name}.uai"
     for query in ("PR", "MAR", "MPE"):
-        told = run("infer", path, "-e", f"{path}.evid", "--query", query, "--method", "elimination")
+        told = run(
+            "infer", path, "--evidence", f"{path}.evid", "--query", query, "--inference-method", "elimination"
+        )
         found, expected = result(told.stdout), read_result(f"{path}.{query}")
         if query == "PR":
             assert found.value == pytest.approx(expected.value, rel=1e-5)

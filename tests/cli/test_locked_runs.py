@@ -89,7 +89,7 @@ def test_runs_that_write_one_model_save_it_whole(
     """Neither knows of the other; the file is that of whoever saves last."""
     output = tmp_path / "m.crf"
     found: list[int] = []
-    command = ("train", folder / "train.txt", "-o", output, "-q", "--max-iter")
+    command = ("train", folder / "train.txt", "-o", output, "-q", "--max-iterations")
     honest = sink._pour
 
     def iterations() -> int:

@@ -27,18 +27,21 @@ __all__ = ["folder"]
         (["train", "{f}/train.txt", "-o", "{f}"], "is a folder"),
         (["train", "{f}/missing", "-o", "{f}/x"], "missing: No such file"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "-a", "lbgfs"], "did you mean 'lbfgs'"),
-        (["train", "{f}/train.txt", "-o", "{f}/x", "--features", "most"], "'most', expected observed, all"),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--selection", "most"], "'most', expected observed, all"),
         (
             ["train", "{f}/train.txt", "-o", "{f}/x", "--scheme", "bioo"],
             "is 'bioo', expected one of bio",
         ),
-        (["train", "{f}/train.txt", "-o", "{f}/x", "--label", "9"], "there is no column 9; .* 0, 1, 2"),
+        (
+            ["train", "{f}/train.txt", "-o", "{f}/x", "--label-column", "9"],
+            "there is no column 9; .* 0, 1, 2",
+        ),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--columns", "a,b"], "3 columns but 2 names"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--columns", "a,,b"], "expected names between commas"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--metric", "f1"], "give one with --dev"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "-f", "xml"], "there is no format 'xml'"),
         (["train", "{f}/train.txt", "{f}/items.jsonl", "-o", "{f}/x"], "give one kind"),
-        (["train", "{f}/items.jsonl", "-o", "{f}/x", "-t", "{f}/template"], "--template is for columns"),
+        (["train", "{f}/items.jsonl", "-o", "{f}/x", "-t", "{f}/template"], "--features is for columns"),
         (
             ["train", "{f}/train.txt", "-o", "{f}/x", "--init", "{f}/train.txt"],
             "is not a model that crfkit knows",
@@ -46,15 +49,18 @@ __all__ = ["folder"]
         (["tag", "{f}/train.txt", "{f}/test.txt"], "is not a model that crfkit knows"),
         (["tag", "{f}/m.crf", "{f}/items.jsonl"], "have attributes already"),
         (["tag", "{f}/i.crf", "{f}/m.crf"], "is a binary file"),
-        (["tag", "{f}/m.crf", "{f}/test.txt", "--marginals", "-k", "2"], "give one of them"),
+        (["tag", "{f}/m.crf", "{f}/test.txt", "--print", "proba", "-k", "2"], "give one of them"),
         (
             ["tag", "{f}/m.crf", "{f}/test.txt", "-f", "xml"],
             "no format 'xml'; the formats are columns",
         ),
-        (["eval", "{f}/m.crf"], "give MODEL and DATA"),
-        (["eval", "{f}/m.crf", "{f}/test.txt", "-m", "f2"], "f2"),
-        (["eval", "-p", "{f}/test.txt", "-p", "{f}/train.txt"], "differ in their gold labels"),
-        (["eval", "{f}/m.crf", "{f}/test.txt", "--scheme", "xyz"], "'xyz', expected one of lenient"),
+        (["evaluate", "{f}/m.crf"], "give MODEL and DATA"),
+        (["evaluate", "{f}/m.crf", "{f}/test.txt", "-m", "f2"], "f2"),
+        (
+            ["evaluate", "--predicted", "{f}/test.txt", "--predicted", "{f}/train.txt"],
+            "differ in their gold labels",
+        ),
+        (["evaluate", "{f}/m.crf", "{f}/test.txt", "--scheme", "xyz"], "'xyz', expected one of lenient"),
         (["show", "{f}/m.crf", "--label", "B-NB"], "did you mean 'B-NP'"),
         (["convert", "{f}/m.crf", "{f}/x", "--to", "mallet"], "'mallet', expected one of crfkit, crfsuite"),
         (["convert", "{f}/m.crf", "{f}/x", "--to", "wapiti"], "and Wapiti knows only its own; train with a"),
@@ -63,15 +69,15 @@ __all__ = ["folder"]
         (["convert", "{f}/m.crf", "{f}"], "TARGET is .*, which is a folder"),
         (["tag", "{f}/m.crf", "{f}/test.txt", "-o", "{f}/no/x"], "--output is .*; make it first"),
         (["tag", "{f}/m.crf", "{f}"], "is a folder; give a file"),
-        (["eval", "{f}/m.crf", "{f}/m.crf"], "binary file, such as a model"),
-        (["eval", "{f}/m.crf", "{f}/test.txt", "--label", "7"], "no column 7; .* with --label"),
-        (["features", "{f}/empty", "-r", "0[0]"], "holds no sequence; give data"),
-        (["eval", "{f}/m.crf", "{f}/empty"], "holds no sequence; give labeled data"),
+        (["evaluate", "{f}/m.crf", "{f}/m.crf"], "binary file, such as a model"),
+        (["evaluate", "{f}/m.crf", "{f}/test.txt", "--label-column", "7"], "no column 7; .* with --label"),
+        (["features", "{f}/empty", "-t", "0[0]"], "holds no sequence; give data"),
+        (["evaluate", "{f}/m.crf", "{f}/empty"], "holds no sequence; give labeled data"),
         (
             ["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"],
             "no recipe that makes attributes",
         ),
-        (["cv", "{f}/items.jsonl", "-k", "9"], "has only 2 sequences; give fewer parts"),
+        (["cv", "{f}/items.jsonl", "--folds", "9"], "has only 2 sequences; give fewer parts"),
     ],
 )
 def test_mistakes_are_told(folder: Path, arguments: list[str], message: str) -> None:
@@ -138,12 +144,12 @@ NOT_FOR_TAGGING = {
     ),
     *("crfkit.data.formats.tables", "crfkit.data.formats.jsonlines", "crfkit.data.formats.crfsuite_text"),
     *("crfkit.data.formats.csv_text", "crfkit.data.formats.json_array", "crfkit.data.formats.json_written"),
-    *("crfkit.data.formats.mallet_text", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.eval"),
+    *("crfkit.data.formats.mallet_text", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.evaluate"),
 }
 
 
 def test_tag_loads_what_it_needs(folder: Path) -> None:
-    command = [sys.executable, "-m", "crfkit.cli", "tag", str(folder / "m.crf"), "--labels-only"]
+    command = [sys.executable, "-m", "crfkit.cli", "tag", str(folder / "m.crf"), "--print", "labels"]
     code = "import sys, crfkit.cli.commands; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "rich", "pydantic"} & set(loaded.stdout.split())

@@ -1,4 +1,4 @@
-"""train, tag, eval, show, convert and cv as a user meets them."""
+"""train, tag, evaluate, show, convert and cv as a user meets them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crfkit import HiddenChainCRF, Model
-from crfkit.cli.reads import Reading
+from crfkit.cli.groups.data import Data
 from crfkit.cli.tagging import Tagger
 from crfkit.data import write
 from crfkit.data.formats.columns import Columns
@@ -32,7 +32,7 @@ __all__ = ["folder", "run"]
 
 def test_train_tells_how_it_went(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.crf"
-    done = run("train", folder / "train.txt", "-o", out, "--max-iter", 3, "--json", "--scheme", "bio")
+    done = run("train", folder / "train.txt", "-o", out, "--max-iterations", 3, "--json", "--scheme", "bio")
     told = json.loads(done.stdout)
     assert told["model"] == str(out)
     assert told["iterations"] == 3
@@ -82,7 +82,7 @@ def test_dev_init_and_checkpoint(folder: Path, tmp_path: Path) -> None:
     done = run(
         *("train", folder / "train.txt", "-o", tmp_path / "m.crf", "--dev", folder / "test.txt", "--json"),
         *("--metric", "token_accuracy", "-a", "lbfgs", "--init", folder / "t.crf", "-t", folder / "template"),
-        *("--checkpoint", tmp_path / "kept", "--max-iter", 4, "-q", "--features", "all", "--l2", 0.5),
+        *("--checkpoint", tmp_path / "kept", "--max-iterations", 4, "-q", "--selection", "all", "--l2", 0.5),
     )
     told = json.loads(done.stdout)
     assert told["metric"] == "token_accuracy"
@@ -102,13 +102,13 @@ def test_tag_adds_a_column(folder: Path) -> None:
     assert [row[-1] for row in rows if row != [""]] == [line.split()[2] for line in test.splitlines() if line]
     assert run("tag", folder / "m.crf", text=test).stdout == done.stdout
     bare = "\n".join(" ".join(line.split()[:2]) for line in test.splitlines())
-    labels = run("tag", folder / "m.crf", "-", "--labels-only", text=bare).stdout
+    labels = run("tag", folder / "m.crf", "-", "--print", "labels", text=bare).stdout
     assert labels.splitlines() == [row[-1] for row in rows]
 
 
 def test_tag_to_a_packed_file_on_threads(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gz"
-    run("tag", folder / "t.crf", folder / "test.txt", "-o", out, "--threads", 2)
+    run("tag", folder / "t.crf", folder / "test.txt", "-o", out, "--jobs", 2)
     assert (
         gzip.decompress(out.read_bytes()).decode() == run("tag", folder / "t.crf", folder / "test.txt").stdout
     )
@@ -116,7 +116,7 @@ def test_tag_to_a_packed_file_on_threads(folder: Path, tmp_path: Path) -> None:
 
 def test_tag_marginals_and_kbest(folder: Path) -> None:
     text = "the DT ?\ndog NN ?\n\na DT ?\n"
-    (row, *_) = run("tag", folder / "m.crf", "--marginals", text=text).stdout.splitlines()
+    (row, *_) = run("tag", folder / "m.crf", "--print", "proba", text=text).stdout.splitlines()
     found = dict(field.rsplit("/", 1) for field in row.split("\t")[4:])
     assert set(found) == {"B-NP", "I-NP", "O"}
     assert sum(map(float, found.values())) == pytest.approx(1.0, abs=1e-5)
@@ -130,15 +130,15 @@ def test_tag_marginals_and_kbest(folder: Path) -> None:
     ]
     assert made[0]["0"] == ["the", "dog"]
     assert made[0]["kbest"][0]["predicted"] == ["B-NP", "I-NP"]
-    (one, _) = run("tag", folder / "m.crf", "--marginals", "--json", text=text).stdout.splitlines()
+    (one, _) = run("tag", folder / "m.crf", "--print", "proba", "--json", text=text).stdout.splitlines()
     assert json.loads(one)["marginals"][0]["B-NP"] > 0.9
 
 
 def test_tag_keeps_forced_labels(folder: Path) -> None:
     text = "the DT O\ndog NN ?\n"
-    done = run("tag", folder / "m.crf", "--given", "--labels-only", text=text)
+    done = run("tag", folder / "m.crf", "--given", "--print", "labels", text=text)
     assert done.stdout.split()[0] == "O"
-    assert run("tag", folder / "m.crf", "--labels-only", text=text).stdout.split()[0] == "B-NP"
+    assert run("tag", folder / "m.crf", "--print", "labels", text=text).stdout.split()[0] == "B-NP"
 
 
 def test_tag_attributes(folder: Path) -> None:
@@ -152,7 +152,7 @@ def test_tag_nothing_and_document_marks(folder: Path) -> None:
         done = run("tag", folder / "m.crf", "-q", text=text, status=2)
         assert not done.stdout
         assert done.stderr == "crfkit: standard input holds no sequence; give data\n"
-    marked = run("tag", folder / "m.crf", "--labels-only", text="-DOCSTART- X O\n\nthe DT O\n").stdout
+    marked = run("tag", folder / "m.crf", "--print", "labels", text="-DOCSTART- X O\n\nthe DT O\n").stdout
     assert marked.count("\n") == 4
 
 
@@ -161,18 +161,18 @@ def test_document_marks_are_skipped_alike_in_training_and_judging(folder: Path, 
     plain = (folder / "train.txt").read_text()
     mark = "-DOCSTART- -X- O\n\n"
     (tmp_path / "marked.txt").write_text(mark + plain.rstrip("\n") + "\n\n" + mark)
-    asked = ("eval", folder / "m.crf")
+    asked = ("evaluate", folder / "m.crf")
     expected = run(*asked, folder / "train.txt", "--json").stdout
     assert run(*asked, tmp_path / "marked.txt", "--json").stdout == expected
     assert "no sequence" in run(*asked, "-", text=mark, status=2).stderr
     tagged = run("tag", folder / "m.crf", tmp_path / "marked.txt").stdout
     assert tagged.count("-DOCSTART-") == 2
-    judged = json.loads(run("eval", "--predicted", "-", "--json", text=tagged).stdout)
+    judged = json.loads(run("evaluate", "--predicted", "-", "--json", text=tagged).stdout)
     assert judged["systems"][0]["tokens"] == json.loads(expected)["systems"][0]["tokens"]
 
 
 def test_tag_answers_before_the_input_ends(folder: Path) -> None:
-    command = [sys.executable, "-m", "crfkit.cli", "tag", str(folder / "m.crf"), "-", "--labels-only"]
+    command = [sys.executable, "-m", "crfkit.cli", "tag", str(folder / "m.crf"), "-", "--print", "labels"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as going:
         assert going.stdin is not None
         assert going.stdout is not None
@@ -187,7 +187,7 @@ def test_tag_answers_before_the_input_ends(folder: Path) -> None:
 def test_blocks_are_cut_between_sequences(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text("the D\r\ndog N\r\n\r\n" * 30_000)  # 480 KB: two blocks
-    parts = list(Reading().blocks(str(path)))
+    parts = list(Data().blocks(str(path)))
     assert len(parts) > 1
     assert sum(map(len, parts)) == 30_000
     assert all(
@@ -195,12 +195,12 @@ def test_blocks_are_cut_between_sequences(tmp_path: Path) -> None:
     )
     path.write_text("the D\ndog N\n\n" * 30_000 + "the D\ndog\n")
     with pytest.raises(ValueError, match="line 90002: has 1 columns, expected 2"):
-        list(Reading().blocks(str(path)))
+        list(Data().blocks(str(path)))
 
 
 def test_memory_is_given_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = Tagger(str(folder / "m.crf"), threads=1)
-    (block,) = Reading().blocks(str(folder / "test.txt"))
+    (block,) = Data().blocks(str(folder / "test.txt"))
     first = tagger.model.predict(tagger.batch(block))
     kept = tagger._read._extract
     tagger.batch(block)
@@ -214,11 +214,11 @@ def test_memory_is_given_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_eval_as_conlleval(folder: Path) -> None:
-    done = run("eval", folder / "m.crf", folder / "test.txt")
+    done = run("evaluate", folder / "m.crf", folder / "test.txt")
     assert "FB1: 100.00" in done.stdout
     tagged = run("tag", folder / "m.crf", folder / "test.txt").stdout
-    assert run("eval", "--predicted", "-", text=tagged).stdout == done.stdout
-    made = json.loads(run("eval", folder / "m.crf", folder / "test.txt", "--json", "--tokens").stdout)
+    assert run("evaluate", "--predicted", "-", text=tagged).stdout == done.stdout
+    made = json.loads(run("evaluate", folder / "m.crf", folder / "test.txt", "--json", "--tokens").stdout)
     assert made["systems"][0]["kind"] == "tokens"
     assert made["systems"][0]["accuracy"] == 1.0
 
@@ -227,19 +227,21 @@ def test_eval_of_two(folder: Path, tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("x N N\n\nx N N\n\n" * 20)
     b.write_text("x N N\n\nx N V\n\n" * 20)
-    done = run("eval", "-p", a, "-p", b)
+    done = run("evaluate", "--predicted", a, "--predicted", b)
     assert "accuracy 0.5000" in done.stdout
     assert "McNemar: 20 tokens right" in done.stdout
-    made = json.loads(run("eval", "-p", a, "-p", b, "--json", "--samples", 50).stdout)
+    made = json.loads(run("evaluate", "--predicted", a, "--predicted", b, "--json", "--samples", 50).stdout)
     assert made["bootstrap"]["difference"] == -0.5
     assert (
         "McNemar: 0"
-        in run("eval", folder / "m.crf", folder / "test.txt", "--against", folder / "m.crf").stdout
+        in run("evaluate", folder / "m.crf", folder / "test.txt", "--against", folder / "m.crf").stdout
     )
 
 
 def test_cross_validation(folder: Path) -> None:
-    done = run("cv", folder / "train.txt", "-k", 3, "-a", "lbfgs", "--max-iter", 15, "--threads", 1, "--json")
+    done = run(
+        "cv", folder / "train.txt", "--folds", 3, "-a", "lbfgs", "--max-iterations", 15, "--jobs", 1, "--json"
+    )
     made = json.loads(done.stdout)
     assert len(made["metrics"]["segment_f1"]["scores"]) == 3
     assert made["metrics"]["token_accuracy"]["low"] <= made["metrics"]["token_accuracy"]["mean"]
@@ -301,9 +303,9 @@ def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
 
 def test_train_from_mistakes(folder: Path, tmp_path: Path) -> None:
     given = ("train", folder / "train.txt", "-o", tmp_path / "p.crf", "--objective", "perceptron", "-q")
-    made = json.loads(run(*given, "--max-iter", 5, "--json").output)
+    made = json.loads(run(*given, "--max-iterations", 5, "--json").output)
     assert made["optimizer"] == "AveragedPerceptron"
-    assert "FB1: 100.00" in run("eval", tmp_path / "p.crf", folder / "test.txt").output
+    assert "FB1: 100.00" in run("evaluate", tmp_path / "p.crf", folder / "test.txt").output
     assert "--l2 is for objectives with an L2 penalty" in run(*given, "--l2", 0.5, status=2).output
     assert "objectives are: likelihood, max-margin, perceptron" in run(*given[:5], "hinge", status=2).output
 
@@ -324,7 +326,7 @@ def test_hidden_states_are_tagged_as_labels(tmp_path: Path) -> None:
     assert [one["predicted"] for one in told] == crf.predict(x[:2])
     log_p = crf.log_prob(x[:2], crf.predict(x[:2]))
     assert [one["probability"] for one in told] == pytest.approx(np.exp(log_p).tolist())
-    lines = run("tag", out, tmp_path / "d.jsonl", "--marginals").stdout.splitlines()
+    lines = run("tag", out, tmp_path / "d.jsonl", "--print", "proba").stdout.splitlines()
     assert {cell.partition("/")[0] for cell in lines[0].split("\t")} == {"A", "B"}
     refused = run("tag", out, tmp_path / "d.jsonl", "-k", 2, status=2)
     assert "not for models with hidden states" in refused.output

@@ -30,21 +30,35 @@ PLACES = [
     *("train DATA -o OUT --dictionary c=PLACE", "train DATA -o OUT --structure graph --graph PLACE"),
     *("train PLACE -o OUT --block-positions 9", "train DATA -o OUT --checkpoint PLACE/"),
     *("forecast PLACE", "forecast DATA -t PLACE", "forecast DATA --dictionary c=PLACE"),
-    *("induce PLACE -o OUT", "induce DATA -o OUT -t PLACE", "induce DATA -o OUT -d PLACE"),
     *(
-        "induce DATA -o OUT --dictionary c=PLACE",
+        "train --induce PLACE -o OUT",
+        "train --induce DATA -o OUT -t PLACE",
+        "train --induce DATA -o OUT -d PLACE",
+    ),
+    *(
+        "train --induce DATA -o OUT --dictionary c=PLACE",
         "cv PLACE",
         "cv DATA -t PLACE",
         "cv DATA --dictionary c=PLACE",
     ),
-    *("tag PLACE DATA", "tag MODEL PLACE", "tag MODEL PLACE -f columns", "eval MODEL PLACE -f csv"),
-    *("eval PLACE DATA", "eval MODEL PLACE", "eval MODEL DATA --against PLACE", "eval -p PLACE"),
-    *("eval -p DATA -p PLACE", "show PLACE", "explain PLACE DATA", "explain MODEL PLACE"),
-    *("rank PLACE DATA", "rank MODEL PLACE", "infer PLACE", "infer PLACE -f uai", "infer PLACE -f opengm"),
-    *("infer GRAPH -e PLACE", "calibrate PLACE DATA -o OUT", "calibrate MODEL PLACE -o OUT"),
-    *("calibrate MODEL DATA -o OUT --test PLACE", "features PLACE -r word[0]", "features DATA -t PLACE"),
+    *("tag PLACE DATA", "tag MODEL PLACE", "tag MODEL PLACE -f columns", "evaluate MODEL PLACE -f csv"),
     *(
-        "features DATA -r word[0] --dictionary c=PLACE",
+        "evaluate PLACE DATA",
+        "evaluate MODEL PLACE",
+        "evaluate MODEL DATA --against PLACE",
+        "evaluate --predicted PLACE",
+    ),
+    *(
+        "evaluate --predicted DATA --predicted PLACE",
+        "show PLACE",
+        "explain PLACE DATA",
+        "explain MODEL PLACE",
+    ),
+    *("rank PLACE DATA", "rank MODEL PLACE", "infer PLACE", "infer PLACE -f uai", "infer PLACE -f opengm"),
+    *("infer GRAPH --evidence PLACE", "calibrate PLACE DATA -o OUT", "calibrate MODEL PLACE -o OUT"),
+    *("calibrate MODEL DATA -o OUT --test PLACE", "features PLACE -t word[0]", "features DATA -t PLACE"),
+    *(
+        "features DATA -t word[0] --dictionary c=PLACE",
         "convert PLACE OUT",
         "convert PLACE OUT --from wapiti",
     ),
@@ -58,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("no")
     (made / "data.txt").write_text(written(12))
     (made / "g.uai").write_bytes(b"MARKOV 1 2 1 1 0 2 1 1")
-    run("train", made / "data.txt", "-o", made / "m.crf", "-q", "--max-iter", 3)
+    run("train", made / "data.txt", "-o", made / "m.crf", "-q", "--max-iterations", 3)
     return made
 
 
@@ -113,14 +127,14 @@ def models(folder: Path) -> Path:
     """A folder with data, and models of sequences, of graphs and of another program."""
     (folder / "graph.txt").write_text(GRAPH)
     form = ["--structure", "graph", "--graph", folder / "graph.txt"]
-    run("train", folder / "data.txt", "-o", folder / "g.crf", "-q", "--max-iter", 3, *form)
+    run("train", folder / "data.txt", "-o", folder / "g.crf", "-q", "--max-iterations", 3, *form)
     run("convert", folder / "m.crf", folder / "s.crf.gz", "-q")
     return folder
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="there is no /dev/fd")
 @pytest.mark.parametrize("model", ["m.crf", "g.crf", "s.crf.gz"])
-@pytest.mark.parametrize("command", ["show", "tag", "eval", "explain"])
+@pytest.mark.parametrize("command", ["show", "tag", "evaluate", "explain"])
 def test_a_model_may_come_through_a_pipe(command: str, model: str, models: Path) -> None:
     path, data = models / model, [] if command == "show" else [models / "data.txt"]
     expected = run(command, path, *data).stdout

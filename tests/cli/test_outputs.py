@@ -57,7 +57,7 @@ def test_a_place_that_cannot_be_written(
 
 
 def test_a_link_to_a_new_file_is_written_through(folder: Path, place: Path) -> None:
-    run("train", folder / "train.txt", "-o", place / "link", "--max-iter", 2, "-q")
+    run("train", folder / "train.txt", "-o", place / "link", "--max-iterations", 2, "-q")
     assert (place / "link").is_symlink()
     assert (place / "new.crf").is_file()
 
@@ -70,8 +70,8 @@ def test_a_link_to_a_new_file_is_written_through(folder: Path, place: Path) -> N
         ["train", "data", "-o", "again"],  # a link to it
         ["train", "data", "--dev", "other", "-o", "other"],
         ["train", "data", "-t", "template", "-o", "template"],
-        ["induce", "data", "-o", "data"],
-        ["induce", "data", "-o", "new.crf", "--report", "data"],
+        ["train", "data", "--induce", "-o", "data"],
+        ["train", "data", "--induce", "-o", "new.crf", "--report", "data"],
         ["tag", "m.crf", "data", "-o", "data"],
         ["tag", "m.crf", "data", "-o", "m.crf"],
         ["calibrate", "m.crf", "data", "-o", "data"],

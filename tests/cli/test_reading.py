@@ -36,11 +36,11 @@ def test_tabs_and_comments_in_every_command(tmp_path: Path) -> None:
         assert "0[0]=New York" in Model.load(model).attributes
     tagged = run("tag", model, data, *given).stdout
     assert tagged == "New York\tB-LOC\tB-LOC\nis\tO\tO\n\nLos Angeles\tB-LOC\tB-LOC\nwas\tO\tO\n\n"
-    assert "FB1: 100.00" in run("eval", model, data, *given).stdout
-    assert "FB1: 100.00" in run("eval", "-p", "-", text=tagged).stdout
+    assert "FB1: 100.00" in run("evaluate", model, data, *given).stdout
+    assert "FB1: 100.00" in run("evaluate", "--predicted", "-", text=tagged).stdout
     assert run("explain", model, data, *given).stdout.startswith("New York B-LOC\tB-LOC")
-    assert "0[0]=Los Angeles" in run("features", data, "-r", "0[0]", "--sequence", 2, *given).stdout
-    assert json.loads(run("cv", data, "-k", 2, "--json", "-q", *given).stdout)["sequences"] == 2
+    assert "0[0]=Los Angeles" in run("features", data, "-t", "0[0]", "--sequence", 2, *given).stdout
+    assert json.loads(run("cv", data, "--folds", 2, "--json", "-q", *given).stdout)["sequences"] == 2
     commas = tmp_path / "commas.csv"
     commas.write_text("New York,B-LOC\nis,O\n")
     assert run("tag", model, commas, "--separator", ",").stdout.startswith("New York\tB-LOC\tB-LOC\n")
@@ -68,9 +68,9 @@ def test_conllu_from_train_to_eval(tmp_path: Path) -> None:
     assert {name.split("[")[0] for name in Model.load(model).attributes} >= {"form", "lower(form)"}
     tagged = run("tag", model, data).stdout.splitlines()
     assert [line.split("\t")[-1] for line in tagged[:4]] == ["DET", "NOUN", "VERB", ""]
-    assert "accuracy" in run("eval", model, data, "--format", "conllu").stdout
+    assert "accuracy" in run("evaluate", model, data, "--format", "conllu").stdout
     assert run("tag", model, "--columns", "form", text="the\n").stdout == "the\tDET\n\n"
-    run("train", data, "-o", model, "-q", "-a", "lbfgs", "--label", "lemma")
+    run("train", data, "-o", model, "-q", "-a", "lbfgs", "--label-column", "lemma")
     assert Model.load(model).labels.strings() == ["the", "dog", "ran"]
 
 
@@ -80,9 +80,11 @@ def test_data_without_labels_are_not_judged(folder: Path, tmp_path: Path, column
     lines = (folder / "test.txt").read_text().splitlines()
     bare.write_text("".join(" ".join(line.split()[:columns]) + "\n" for line in lines))
     for model in ("m.crf", "t.crf"):
-        told = run("eval", folder / model, bare, status=2).stderr
+        told = run("evaluate", folder / model, bare, status=2).stderr
         assert "give data with a column of labels" in told
-    assert "reads it as input" in run("eval", folder / "m.crf", bare, "--label", "0", status=2).stderr
+    assert (
+        "reads it as input" in run("evaluate", folder / "m.crf", bare, "--label-column", "0", status=2).stderr
+    )
     told = run("tag", folder / "t.crf", bare, "--given", status=2).stderr
     assert ("t.crf reads" if columns == 2 else "t.crf was trained on 3 and reads 2 or 3") in told
     out = tmp_path / "m"
@@ -97,18 +99,18 @@ def test_labels_that_no_model_knows_are_words(folder: Path, tmp_path: Path) -> N
     bare = tmp_path / "bare.txt"
     lines = (folder / "test.txt").read_text().splitlines()
     bare.write_text("".join(" ".join(line.split()[:2]) + "\n" for line in lines))
-    told = run("eval", model, bare, status=2).stderr
+    told = run("evaluate", model, bare, status=2).stderr
     assert "none of its labels (DT, NN, VB) is one of" in told
-    assert "--label" in told
+    assert "--label-column" in told
     items = tmp_path / "items.txt"
     items.write_text("w=the\tw=dog\n")
-    assert "none of its labels (w=the)" in run("eval", folder / "i.crf", items, status=2).stderr
-    tagged = run("tag", model, bare, "--labels-only").stdout
+    assert "none of its labels (w=the)" in run("evaluate", folder / "i.crf", items, status=2).stderr
+    tagged = run("tag", model, bare, "--print", "labels").stdout
     words = "".join(
         f"{line} {y}\n" for line, y in zip(bare.read_text().splitlines(), tagged.splitlines(), strict=True)
     )
     both = "\n".join(" ".join(line.split()[::2]) for line in words.splitlines())
-    assert "have no label in common" in run("eval", "-p", "-", text=both, status=2).stderr
+    assert "have no label in common" in run("evaluate", "--predicted", "-", text=both, status=2).stderr
 
 
 def test_features_counts_the_weights_of_training(folder: Path, tmp_path: Path) -> None:
@@ -120,10 +122,21 @@ def test_features_counts_the_weights_of_training(folder: Path, tmp_path: Path) -
         )
         for pairs, name in (("observed", "weights, observed pairs"), ("all", "weights, all pairs")):
             out = tmp_path / "m.crf"
-            options = ["-t", template, "--features", pairs, "--json", "-q", "--max-iter", 1, "-a", "lbfgs"]
+            options = [
+                "-t",
+                template,
+                "--selection",
+                pairs,
+                "--json",
+                "-q",
+                "--max-iterations",
+                1,
+                "-a",
+                "lbfgs",
+            ]
             told = json.loads(run("train", folder / "train.txt", "-o", out, *options).stdout)
             assert counted[name] == told["weights"], (lines, pairs)
     recipe = json.loads(
-        run("features", folder / "train.txt", "-r", "0[0]", "--count", "--json", text="").stdout
+        run("features", folder / "train.txt", "-t", "0[0]", "--count", "--json", text="").stdout
     )
     assert recipe["weights, all pairs"] == recipe["attributes"] * 3 + 9

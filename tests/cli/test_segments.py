@@ -11,7 +11,7 @@ import pytest
 from crfkit import Model
 from tests.cases.cli import run, written
 
-OPTIONS = ["--structure", "semi", "-q", "--threads", "1"]
+OPTIONS = ["--structure", "semi", "-q", "--jobs", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -30,72 +30,77 @@ def test_tags_come_out_as_they_went_in(folder: Path) -> None:
     model: Any = Model.load(folder / "m.crf")
     assert model.scheme == "BIO"
     assert dict(zip(model.structure.labels, model.structure.max_length, strict=True)) == {"NP": 2, "O": 1}
-    out = run("tag", folder / "m.crf", folder / "test.txt", "--threads", 1).stdout
+    out = run("tag", folder / "m.crf", folder / "test.txt", "--jobs", 1).stdout
     rows = [line.split("\t") for line in out.splitlines() if line]
     assert all(row[-1] == row[-2] for row in rows)
     assert out.count("\n") == (folder / "test.txt").read_text().count("\n")
-    marked = run("tag", folder / "m.crf", folder / "test.txt", "--marginals", "--threads", 1).stdout
+    marked = run("tag", folder / "m.crf", folder / "test.txt", "--print", "proba", "--jobs", 1).stdout
     assert marked.splitlines()[0].split("\t")[4].startswith("NP/0.9")
 
 
 def test_segments_are_printed_with_probabilities(folder: Path) -> None:
     text = "the\tDT\ndog\tNN\nran\tVB\n\n"
-    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", text=text).stdout)
+    told = json.loads(run("tag", folder / "m.crf", "-", "--print", "spans", "--json", text=text).stdout)
     assert told["segments"] == [[0, 2, "NP"]]
-    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", "--marginals", text=text).stdout)
+    told = json.loads(run("tag", folder / "m.crf", "-", "--print", "spans,proba", "--json", text=text).stdout)
     (one,) = told["segments"]
     assert one[:3] == [0, 2, "NP"]
     assert 0.5 < one[3] <= 1.0
     told = json.loads(
-        run("tag", folder / "m.crf", "-", "--segments", "-k", 2, "--labels-only", text=text).stdout
+        run("tag", folder / "m.crf", "-", "--print", "spans", "--json", "-k", 2, text=text).stdout
     )
     assert [len(several["segments"]) for several in told["kbest"]] != [1, 1]
-    assert told.keys() == {"kbest"}
-    run("train", folder / "train.txt", "-o", folder / "chain.crf", "-q", "--max-iter", 5, "-a", "lbfgs")
-    told = json.loads(run("tag", folder / "chain.crf", "-", "--segments", text=text).stdout)
+    assert list(told) == ["0", "1", "kbest"]
+    run("train", folder / "train.txt", "-o", folder / "chain.crf", "-q", "--max-iterations", 5, "-a", "lbfgs")
+    told = json.loads(run("tag", folder / "chain.crf", "-", "--print", "spans", "--json", text=text).stdout)
     assert told["segments"] == [[0, 2, "NP"]]
-    told = json.loads(run("tag", folder / "chain.crf", "-", "--segments", "--marginals", text=text).stdout)
+    told = json.loads(
+        run("tag", folder / "chain.crf", "-", "--print", "spans,proba", "--json", text=text).stdout
+    )
     assert told["segments"][0][:3] == [0, 2, "NP"]
     assert 0.1 < told["segments"][0][3] < 1.0
 
 
 @pytest.mark.parametrize("model", ["m.crf", "chain.crf"])
 def test_spans_one_a_line(folder: Path, model: str) -> None:
-    run("train", folder / "train.txt", "-o", folder / "chain.crf", "-q", "--max-iter", 5, "-a", "lbfgs")
+    run("train", folder / "train.txt", "-o", folder / "chain.crf", "-q", "--max-iterations", 5, "-a", "lbfgs")
     text = "the\tDT\ndog\tNN\nran\tVB\n\nran\tVB\na\tDT\ncat\tNN\n\n"
     rows = [
-        line.split("\t") for line in run("tag", folder / model, "-", "--spans", text=text).stdout.splitlines()
+        line.split("\t")
+        for line in run("tag", folder / model, "-", "--print", "spans", text=text).stdout.splitlines()
     ]
     assert rows == [["1", "0", "2", "NP", "the dog"], ["2", "1", "3", "NP", "a cat"]]
-    asked = ["tag", folder / model, "-", "--spans", "--confidence"]
+    asked = ["tag", folder / model, "-", "--print", "spans,proba"]
     sure = [line.split("\t") for line in run(*asked, text=text).stdout.splitlines()]
     assert [row[:5] for row in sure] == rows
     told = [json.loads(line) for line in run(*asked, "--json", text=text).stdout.splitlines()]
-    assert list(told[1]) == ["sequence", "begin", "end", "label", "text", "confidence"]
-    assert told[1]["text"] == "a cat"
-    assert [float(row[5]) for row in sure] == pytest.approx([one["confidence"] for one in told], abs=1e-6)
-    assert "belongs to --spans" in run("tag", folder / model, "-", "--confidence", text=text, status=2).output
-    wrong = run("tag", folder / model, "-", "--spans", "-k", 2, text=text, status=2)
-    assert "leave out --marginals, --kbest" in wrong.output
+    assert [one["segments"][0][:3] for one in told] == [[0, 2, "NP"], [1, 3, "NP"]]
+    assert [float(row[5]) for row in sure] == pytest.approx([one["segments"][0][3] for one in told], abs=1e-6)
+    wrong = run("tag", folder / model, "-", "--print", "spans", "-k", 2, text=text, status=2)
+    assert "is printed as JSON; give --json too" in wrong.output
+    wrong = run("tag", folder / model, "-", "--print", "spans,labels", text=text, status=2)
+    assert "give one of columns, labels and spans" in wrong.output
+    wrong = run("tag", folder / model, "-", "--print", "entities", text=text, status=2)
+    assert "--print is 'entities', expected columns, labels, spans, proba or spans,proba" in wrong.output
 
 
 def test_scores_are_those_of_segments(folder: Path) -> None:
     for model, data in (("m.crf", "train.txt"), ("p.crf", "plain.txt")):
-        told = json.loads(run("eval", folder / model, folder / data, "--json", "--threads", 1).stdout)
+        told = json.loads(run("evaluate", folder / model, folder / data, "--json", "--jobs", 1).stdout)
         (system,) = told["systems"]
         assert (system["kind"], system["micro"]["f1"]) == ("segments", 1.0) or model == "p.crf"
         assert system["kind"] == "segments"
         assert system["by_label"].keys() == {"NP"}
     told = json.loads(
-        run("cv", folder / "train.txt", "--folds", 2, *OPTIONS, "--max-iter", 20, "--json").stdout
+        run("cv", folder / "train.txt", "--folds", 2, *OPTIONS, "--max-iterations", 20, "--json").stdout
     )
     assert told["metrics"]["segment_f1"]["mean"] > 0.9
 
 
 def test_dev_sets_and_checkpoints(folder: Path, tmp_path: Path) -> None:
-    options = [*OPTIONS, "--dev", folder / "test.txt", "--max-iter", 20, "-a", "lbfgs"]
+    options = [*OPTIONS, "--dev", folder / "test.txt", "--max-iterations", 20, "-a", "lbfgs"]
     run("train", folder / "train.txt", "-o", tmp_path / "a.crf", *options)
-    checkpoints = ["--checkpoint", tmp_path / "kept", "--checkpoint-every", 0]
+    checkpoints = ["--checkpoint", tmp_path / "kept", "--set", "checkpoint.seconds=0"]
     run("train", folder / "train.txt", "-o", tmp_path / "b.crf", *options, *checkpoints)
     a, b = (Model.load(tmp_path / name) for name in ("a.crf", "b.crf"))
     assert (a.w == b.w).all()
@@ -112,12 +117,12 @@ def test_json_lines_have_segments(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     run("train", path, "-o", tmp_path / "m.crf", *OPTIONS, "--l2", 0.01)
-    told = run("tag", tmp_path / "m.crf", path, "--segments").stdout.splitlines()
+    told = run("tag", tmp_path / "m.crf", path, "--print", "spans", "--json").stdout.splitlines()
     assert [json.loads(line)["segments"] for line in told] == [line["segments"] for line in lines]
     items = [{"items": [[w] for w in line["tokens"]], "segments": line["segments"]} for line in lines]
     path.write_text("".join(json.dumps(line) + "\n" for line in items))
     run("train", path, "-o", tmp_path / "m.crf", *OPTIONS, "--l2", 0.01)
-    told = run("tag", tmp_path / "m.crf", path, "--segments").stdout.splitlines()
+    told = run("tag", tmp_path / "m.crf", path, "--print", "spans", "--json").stdout.splitlines()
     assert [json.loads(line)["segments"] for line in told] == [line["segments"] for line in lines]
 
 
@@ -173,7 +178,7 @@ def test_show_tells_lengths(folder: Path) -> None:
 
 def test_dictionaries_become_similarities(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pets.txt").write_text("the dog\na cat\n")
-    options = [*OPTIONS, "--max-iter", 15]
+    options = [*OPTIONS, "--max-iterations", 15]
     pets = ["--dictionary", f"pets={tmp_path}/pets.txt"]
     run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *options, *pets)
     model = Model.load(tmp_path / "m.crf")
@@ -181,9 +186,9 @@ def test_dictionaries_become_similarities(folder: Path, tmp_path: Path) -> None:
     run("train", folder / "train.txt", "-o", tmp_path / "i.crf", *options, "--internal-dictionary")
     model = Model.load(tmp_path / "i.crf")
     assert 'segment:tfidf(0, "internal NP")[..]' in model.names.segment_attributes.strings()
-    out = run("tag", tmp_path / "i.crf", folder / "test.txt", "--threads", 1).stdout
+    out = run("tag", tmp_path / "i.crf", folder / "test.txt", "--jobs", 1).stdout
     assert all(line.split("\t")[-1] == line.split("\t")[-2] for line in out.splitlines() if line)
-    chain = ["-q", "--max-iter", 15, "-a", "lbfgs", "--internal-dictionary"]
+    chain = ["-q", "--max-iterations", 15, "-a", "lbfgs", "--internal-dictionary"]
     run("train", folder / "train.txt", "-o", tmp_path / "c.crf", *chain)
     assert 'jarowinkler(0, "internal NP")[0]' in Model.load(tmp_path / "c.crf").attributes.strings()
     (tmp_path / "t").write_text("0[0]\nsegment: jaccard(0, pets)[..]\n")
@@ -221,36 +226,38 @@ def test_wrong_dictionaries_are_named(folder: Path, tmp_path: Path, options: lis
 def test_given_tags_are_kept(folder: Path, forced: list[str], expected: list[list[Any]]) -> None:
     rows = zip(["the", "dog", "a", "cat"], ["DT", "NN", "DT", "NN"], forced, strict=True)
     text = "".join("\t".join(row) + "\n" for row in rows)
-    told = json.loads(run("tag", folder / "m.crf", "-", "--segments", "--given", text=text).stdout)
+    told = json.loads(
+        run("tag", folder / "m.crf", "-", "--print", "spans", "--json", "--given", text=text).stdout
+    )
     assert told["segments"] == expected
 
 
 @pytest.mark.filterwarnings("default::crfkit.errors.DataWarning")
 def test_a_gold_label_that_the_model_does_not_know_is_an_error(folder: Path) -> None:
     text = "the\tDT\tB-PERSON\ndog\tNN\tI-PERSON\n\nran\tVB\tB-NP\n"
-    done = run("eval", folder / "m.crf", "-", "--json", text=text)
+    done = run("evaluate", folder / "m.crf", "-", "--json", text=text)
     assert json.loads(done.stdout)["systems"][0]["micro"]["f1"] == 0.0
     assert "standard input has labels that" in done.stderr
     assert "does not know: PERSON (2); 2 of 3 positions" in done.stderr
-    wrong = run("eval", folder / "m.crf", "-", text=text.replace("B-NP", "O"), status=2)
+    wrong = run("evaluate", folder / "m.crf", "-", text=text.replace("B-NP", "O"), status=2)
     assert "none of its labels (PERSON) is one of" in wrong.stderr
-    wrong = run("eval", folder / "m.crf", "-", text="the\tDT\tX\ndog\tNN\tX\n", status=2)
+    wrong = run("evaluate", folder / "m.crf", "-", text="the\tDT\tX\ndog\tNN\tX\n", status=2)
     assert "none of its labels (X) is one of" in wrong.stderr
 
 
 def test_runs_of_plain_labels_are_segments(tmp_path: Path) -> None:
     lines = "12\tnumber\nHigh\tstreet\nSt\tstreet\nYork\ttown\n\n"
     (tmp_path / "train.txt").write_text(lines * 9)
-    run("train", tmp_path / "train.txt", "-o", tmp_path / "m.crf", "-q", "--threads", 1)
-    asked = ["tag", tmp_path / "m.crf", "-", "--spans", "--confidence", "--json"]
-    told = [json.loads(line) for line in run(*asked, text=lines).stdout.splitlines()]
-    assert [(one["begin"], one["end"], one["label"], one["text"]) for one in told] == [
-        (0, 1, "number", "12"),
-        (1, 3, "street", "High St"),
-        (3, 4, "town", "York"),
+    run("train", tmp_path / "train.txt", "-o", tmp_path / "m.crf", "-q", "--jobs", 1)
+    asked = ["tag", tmp_path / "m.crf", "-", "--print", "spans,proba"]
+    rows = [line.split("\t") for line in run(*asked, text=lines).stdout.splitlines()]
+    assert [row[:5] for row in rows] == [
+        ["1", "0", "1", "number", "12"],
+        ["1", "1", "3", "street", "High St"],
+        ["1", "3", "4", "town", "York"],
     ]
-    assert all(0.5 < one["confidence"] < 1.0 for one in told)
-    (line,) = run("tag", tmp_path / "m.crf", "-", "--segments", "--marginals", text=lines).stdout.splitlines()
+    assert all(0.5 < float(row[5]) < 1.0 for row in rows)
+    (line,) = run(*asked, "--json", text=lines).stdout.splitlines()
     assert [one[:3] for one in json.loads(line)["segments"]] == [
-        [one[name] for name in ("begin", "end", "label")] for one in told
+        [int(row[1]), int(row[2]), row[3]] for row in rows
     ]

@@ -25,11 +25,11 @@ NOTES = "".join(NASTY.values()).replace("\x00", "")[:500]
 QUERIES = [
     ["show", "{f}/items.crf"],
     ["explain", "{f}/items.crf", "{f}/items.jsonl", "--top", "3"],
-    ["eval", "{f}/items.crf", "{f}/items.jsonl"],
+    ["evaluate", "{f}/items.crf", "{f}/items.jsonl"],
     ["rank", "{f}/columns.crf", "{f}/columns.txt"],
     ["show", "{f}/columns.crf", "--top", "2"],
     ["explain", "{f}/columns.crf", "{f}/columns.txt", "--top", "2"],
-    ["features", "{f}/columns.txt", "--template", "{f}/template"],
+    ["features", "{f}/columns.txt", "-t", "{f}/template"],
     ["tag", "{f}/columns.crf", "{f}/columns.txt", "--json"],
     ["tag", "{f}/items.crf", "{f}/items.jsonl", "--json", "--kbest", "2"],
 ]
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [text for text in NASTY.values() if not set(text) & set(" \t\n\x00\x85\u2029")]
     (made / "columns.txt").write_text("".join(f"{text}\tX\t{text}\n\n" for text in texts), newline="\n")
     (made / "template").write_text("U00:%x[0,0]\nB01:%x[0,0]\n")
-    options = ["-q", "--max-iter", "3", "--threads", "1", "--notes", NOTES, "--license", "\x1b[/]"]
+    options = ["-q", "--max-iterations", "3", "--jobs", "1", "--notes", NOTES, "--license", "\x1b[/]"]
     run("train", made / "items.jsonl", "-o", made / "items.crf", *options)
     run("train", made / "columns.txt", "-o", made / "columns.crf", *options)
     return made
@@ -113,7 +113,7 @@ def test_a_file_name_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 def test_a_long_error_is_cut(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("a b\n" + "x" * 10_000_000 + "\n")
-    for words in (["features", "{}", "--recipe", "word"], ["train", "{}", "-o", "m.crf"], ["show", "{}"]):
+    for words in (["features", "{}", "-t", "word"], ["train", "{}", "-o", "m.crf"], ["show", "{}"]):
         said = run(*[word.format(tmp_path / "long.txt") for word in words], status=2).stderr
         assert len(said) < 2500
     said = run("train", tmp_path / "long.txt", "-o", tmp_path / "m.crf", "--objective", "y" * 10**6, status=2)

@@ -22,13 +22,13 @@ TRAINING = (
     "disk/m.crf",
     "-a",
     "lbfgs",
-    "--max-iter",
+    "--max-iterations",
     "2",
-    "--threads",
+    "--jobs",
     "1",
     "-q",
 )
-KEPT = (*TRAINING, "--checkpoint", "disk/run", "--checkpoint-every", "0")
+KEPT = (*TRAINING, "--checkpoint", "disk/run", "--set", "checkpoint.seconds=0")
 STRUCTURES: dict[str, tuple[str, ...]] = {
     "blocks": ("--block-positions", "200"),
     "graph": ("--structure", "graph", "--graph", "graph.txt"),

@@ -42,7 +42,7 @@ def shell(line: str, folder: Path, **more: str) -> tuple[int, list[str]]:
         ("crfkit tag --help > /dev/full", 1, "No space left on device"),
         ("crfkit explain m.crf test.txt | true", 1, ""),
         ("crfkit tag missing test.txt 2> /dev/full", 2, ""),
-        ("crfkit train train.txt -o n.crf --max-iter 1 2> /dev/full", 0, ""),
+        ("crfkit train train.txt -o n.crf --max-iterations 1 2> /dev/full", 0, ""),
         ("crfkit tag m.crf missing >&- 2>&- <&-", 2, ""),
         ("crfkit tag m.crf - <&-", 2, "holds no sequence"),
         ("crfkit tag m.crf test.txt -o tagged.txt -q >&- 2>&- <&- && cmp tagged.txt tagged.txt", 0, ""),
@@ -63,7 +63,7 @@ def test_a_closed_stream_gives_its_number_to_no_file(folder: Path) -> None:
 
 def test_letters_that_the_output_cannot_hold_are_spelled_out(folder: Path) -> None:
     (folder / "accents.jsonl").write_text('{"items": [["é→"], ["b"]], "labels": ["é", "→"]}\n')
-    run("train", folder / "accents.jsonl", "-o", folder / "accents.crf", "-q", "--max-iter", "1")
+    run("train", folder / "accents.jsonl", "-o", folder / "accents.crf", "-q", "--max-iterations", "1")
     line = r"crfkit explain accents.crf accents.jsonl | grep -c 'u00e9'"
     ended, lines = shell(line, folder, PYTHONIOENCODING="ascii")
     assert (ended, lines) == (0, [])
@@ -82,13 +82,13 @@ def test_a_number_of_threads_that_nobody_has_is_lowered(folder: Path) -> None:
     assert threads_or_all(10**30) == 1 << 16
     for words in (
         ["tag", folder / "m.crf", folder / "test.txt"],
-        ["eval", folder / "i.crf", folder / "items.jsonl"],
+        ["evaluate", folder / "i.crf", folder / "items.jsonl"],
     ):
-        assert run(*words, "--threads", 10**30).stdout == run(*words, "--threads", 1).stdout
+        assert run(*words, "--jobs", 10**30).stdout == run(*words, "--jobs", 1).stdout
 
 
 def test_a_warning_that_is_an_error_is_one_line(folder: Path) -> None:
-    words = "crfkit train train.txt -o w.crf -q -a lbfgs --max-iter 1"
+    words = "crfkit train train.txt -o w.crf -q -a lbfgs --max-iterations 1"
     ended, lines = shell(words, folder, PYTHONWARNINGS="error")
     assert (ended, len(lines)) == (1, 1)
     assert "a mistake in crfkit" not in lines[0]

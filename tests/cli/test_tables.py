@@ -11,7 +11,7 @@ from tests.cases.cli import run
 
 ROWS = [("1", "le", "D"), ("1", "café", "N"), ("2", "été", "N"), ("3", "le", "D"), ("3", "café", "N")]
 HEADER = ("sentence_id", "word", "tag")
-TRAINED = ["-a", "lbfgs", "-q", "--max-iter", "30"]
+TRAINED = ["-a", "lbfgs", "-q", "--max-iterations", "30"]
 TAGGED = "le\tD\tD\ncafé\tN\tN\n\nété\tN\tN\n\nle\tD\tD\ncafé\tN\tN\n\n"
 
 
@@ -46,16 +46,16 @@ def test_from_train_to_eval(
     run("train", data, "-o", model, *TRAINED, *given)
     assert Model.load(model).labels.strings() == ["D", "N"]
     assert run("tag", model, data, *given).stdout == TAGGED
-    assert "accuracy 1.0000 of 5 tokens" in run("eval", model, data, *given).stdout
+    assert "accuracy 1.0000 of 5 tokens" in run("evaluate", model, data, *given).stdout
     assert len(run("rank", model, data, *given).stdout.splitlines()) == 3
     assert run("explain", model, data, "--sequence", "2", *given).stdout.startswith("été")
-    assert "été" in run("features", data, "-r", "bias", "--sequence", "2", *given).stdout
+    assert "été" in run("features", data, "-t", "bias", "--sequence", "2", *given).stdout
 
 
 def test_a_header_that_is_used_is_told(tmp_path: Path) -> None:
     data = tmp_path / "a.tsv"
     data.write_text(text("\t"))
-    told = run("train", data, "-o", tmp_path / "m", "-a", "lbfgs", "--max-iter", "5").stderr
+    told = run("train", data, "-o", tmp_path / "m", "-a", "lbfgs", "--max-iterations", "5").stderr
     assert f"{data}: the first line names the columns sentence_id, word, tag; 'sentence_id' numbers" in told
 
 
@@ -93,7 +93,7 @@ def test_suspicious_data_are_one_line_on_standard_error(tmp_path: Path) -> None:
 def test_mistakes(options: list[str], told: str, tmp_path: Path) -> None:
     data = tmp_path / "a.tsv"
     data.write_text(text("\t"))
-    for command in (["train", data, "-o", tmp_path / "m", *TRAINED], ["features", data, "-r", "0[0]"]):
+    for command in (["train", data, "-o", tmp_path / "m", *TRAINED], ["features", data, "-t", "0[0]"]):
         assert told in run(*command, *options, status=2).stderr
 
 

@@ -78,7 +78,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "kernel": (KernelChainCRF(), arrays),
     "skip": (SkipChainCRF(template="0[0]", where=None, stop=FEW), None),
 }
-#: Those whose files ``crfkit eval`` reads, and which decide as their models do.
+#: Those whose files ``crfkit evaluate`` reads, and which decide as their models do.
 SHELL = ("chain", "scheme", "encoding", "memm", "semi", "hidden", "pool")
 TAGS = ("encoding", "scheme", "semi")  #: need tags
 
@@ -109,10 +109,10 @@ def test_scores_are_the_same_everywhere(name: str, spelled: bool, tmp_path: Path
     assert crfkit.load(tmp_path / "m.crf").evaluate(X_test, y=test) == pytest.approx(expected, abs=1e-12)
     lines = ("\n".join(map("\t".join, zip(w, y, strict=True))) for w, y in zip(W_TEST, test, strict=True))
     (tmp_path / "test.txt").write_text("\n\n".join(lines) + "\n")
-    told = json.loads(run("eval", tmp_path / "m.crf", tmp_path / "test.txt", "--json").stdout)
+    told = json.loads(run("evaluate", tmp_path / "m.crf", tmp_path / "test.txt", "--json").stdout)
     assert told["metric"] == ("segment_f1" if spelled else "token_accuracy")
     assert told["systems"][0]["score"] == pytest.approx(expected, abs=1e-12)
-    text = run("eval", tmp_path / "m.crf", tmp_path / "test.txt").stdout
+    text = run("evaluate", tmp_path / "m.crf", tmp_path / "test.txt").stdout
     assert text.splitlines()[-1] == f"{told['metric']} {expected:.4f}"
 
 
@@ -122,12 +122,12 @@ def test_dev_sets_of_the_shell_are_judged_as_test_sets(structure: str, tmp_path:
         lines = ("\n".join(map("\t".join, zip(w, y, strict=True))) for w, y in zip(words, tags, strict=True))
         (tmp_path / f"{name}.txt").write_text("\n\n".join(lines) + "\n")
     train, test, model = (tmp_path / name for name in ("train.txt", "test.txt", "m.crf"))
-    given = ("--structure", structure, "--json", "-q", "--threads", 1)
+    given = ("--structure", structure, "--json", "-q", "--jobs", 1)
     made = json.loads(run("train", train, "-o", model, "--dev", test, *given).stdout)
-    told = json.loads(run("eval", model, test, "--json").stdout)
+    told = json.loads(run("evaluate", model, test, "--json").stdout)
     assert made["metric"] == told["metric"] == "segment_f1"
     assert made["score"] == pytest.approx(told["systems"][0]["score"], abs=1e-12)
-    folds = json.loads(run("cv", train, "-k", 2, *given).stdout)
+    folds = json.loads(run("cv", train, "--folds", 2, *given).stdout)
     assert list(folds["metrics"]) == ["segment_f1", "token_accuracy"]
 
 
@@ -180,9 +180,9 @@ def test_other_labels_are_refused_in_the_shell(tmp_path: Path) -> None:
     new = write("new.txt", [["B-NEW" if y == "B-A" else y for y in s] for s in Y])
     others = write("others.txt", [["O" if y == "O" else f"{y[0]}-NEW" for y in s] for s in Y])
     model = tmp_path / "m.crf"
-    run("train", train, "-o", model, "-q", "--threads", 1)
-    assert "new.txt has labels that" in run("eval", model, new).stderr
-    told = run("eval", model, others, status=2).stderr
+    run("train", train, "-o", model, "-q", "--jobs", 1)
+    assert "new.txt has labels that" in run("evaluate", model, new).stderr
+    told = run("evaluate", model, others, status=2).stderr
     assert "none of its entity types (NEW) is one of" in told
     assert "(A, C)" in told
     told = run("train", train, "-o", tmp_path / "x", "--dev", others, "-q", status=2).stderr

@@ -133,8 +133,8 @@ def commands(path: Path, folder: Path) -> None:
     for name, text in (("columns.txt", COLUMNS), ("items.jsonl", ITEMS)):
         data = folder / name
         data.write_text(text)
-        command("tag", path, data, "--threads", 1)
-        command("eval", path, data, "--threads", 1)
+        command("tag", path, data, "--jobs", 1)
+        command("evaluate", path, data, "--jobs", 1)
     command("show", path)
     command("show", path, "--json")
     command("convert", path, folder / "again.crf")

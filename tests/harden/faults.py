@@ -26,7 +26,7 @@ from tests.harden.processes import Ended, command, ended, start, write_data
 
 __all__ = ["Disks", "Interrupts", "NoThreads", "Pipes"]
 
-QUICK = ["--quiet", "--threads", "1", "--max-iter", "5"]
+QUICK = ["--quiet", "--jobs", "1", "--max-iterations", "5"]
 
 
 class Commands:
@@ -74,7 +74,7 @@ class Disks(Commands):
         training = ["train", self.data, "-o", out, *QUICK]
         arguments: list[object] = {
             "train": training,
-            "checkpoint": [*training, "--checkpoint", place / "run", "--checkpoint-every", "0"],
+            "checkpoint": [*training, "--checkpoint", place / "run", "--set", "checkpoint.seconds=0"],
             "blocks": [*training, "--block-positions", "200"],
             "tag": ["tag", self.model, self.data, "-o", out],
             "convert": ["convert", self.model, out],
@@ -138,15 +138,15 @@ class NoThreads(Commands):
         for before in (None, _without_threads):
             out = self.folder / "out"
             out.unlink(missing_ok=True)
-            training = ["train", self.data, "-o", out, "--quiet", "--threads", "2", "--max-iter", "5"]
+            training = ["train", self.data, "-o", out, "--quiet", "--jobs", "2", "--max-iterations", "5"]
             arguments: list[object] = {
                 "train": training,
                 "lbfgs": [*training, "-a", "lbfgs"],
                 "sgd": [*training, "-a", "sgd"],
                 "blocks": [*training, "--block-positions", "200"],
-                "tag": ["tag", self.model, self.data, "-o", out, "--threads", "2"],
-                "eval": ["eval", self.model, self.data, "--threads", "2"],
-                "cv": ["cv", self.data, "--folds", "2", "--max-iter", "3", "--threads", "2"],
+                "tag": ["tag", self.model, self.data, "-o", out, "--jobs", "2"],
+                "eval": ["evaluate", self.model, self.data, "--jobs", "2"],
+                "cv": ["cv", self.data, "--folds", "2", "--max-iterations", "3", "--jobs", "2"],
             }[what]
             done = ended(start(*command(*arguments), before=before, OPENBLAS_NUM_THREADS="1")).plainly()
             written = load(out).w.tobytes() if out.exists() and arguments[0] == "train" else done.output
@@ -185,7 +185,7 @@ class Interrupts(Commands):
                 *{
                     "train": training,
                     "blocks": [*training, "--block-positions", "5000"],
-                    "tag": ["tag", self.model, self.large, "--marginals"],
+                    "tag": ["tag", self.model, self.large, "--print", "proba"],
                     "cv": ["cv", self.large, "--folds", "2"],
                 }[what]
             ),
@@ -216,10 +216,10 @@ class Pipes(Commands):
         what, how, after = drawn
         known: dict[str, list[object]] = {
             "tag": ["tag", self.model, self.data],
-            "marginals": ["tag", self.model, self.data, "--marginals"],
-            "eval": ["eval", self.model, self.data],
+            "marginals": ["tag", self.model, self.data, "--print", "proba"],
+            "eval": ["evaluate", self.model, self.data],
             "show": ["show", self.model],
-            "features": ["features", self.data, "--recipe", "0[-1..1]"],
+            "features": ["features", self.data, "-t", "0[-1..1]"],
             "help": ["--help"],
         }
         arguments = known[what]

@@ -21,7 +21,7 @@ from crfkit import Model
 from tests.harden.case import Input, Outcome
 from tests.harden.processes import command, start, write_data
 
-OPTIONS = ["--quiet", "--threads", "1", "--max-iter", "25", "--tolerance", "0"]
+OPTIONS = ["--quiet", "--jobs", "1", "--max-iterations", "25", "--tolerance", "0"]
 
 SAVING = """
 import sys
@@ -39,7 +39,7 @@ class BrokenError(AssertionError):
 
 
 def training(folder: Path, model: str, checkpoint: str) -> subprocess.Popen[bytes]:
-    kept = ["--checkpoint", folder / checkpoint, "--checkpoint-every", "0"]
+    kept = ["--checkpoint", folder / checkpoint, "--set", "checkpoint.seconds=0"]
     return start(*command("train", folder / "data.txt", "-o", folder / model, *kept, *OPTIONS))
 
 

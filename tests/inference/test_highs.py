@@ -164,7 +164,17 @@ def child_of(pid: int) -> int:
 def test_infer_hears_signals(method: str, number: signal.Signals, status: int, tmp_path: Path) -> None:
     save_graph(hard(), tmp_path / "m.LG")
     with subprocess.Popen(
-        [sys.executable, "-m", "crfkit.cli", "infer", tmp_path / "m.LG", "--query", "MPE", "-m", method],
+        [
+            sys.executable,
+            "-m",
+            "crfkit.cli",
+            "infer",
+            tmp_path / "m.LG",
+            "--query",
+            "MPE",
+            "--inference-method",
+            method,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as told:

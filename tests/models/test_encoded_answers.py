@@ -161,7 +161,7 @@ def test_the_command_line_has_the_same_probabilities(tmp_path: File) -> None:
     ]
     (tmp_path / "t.txt").write_text("\n".join(lines))
     run("train", tmp_path / "t.txt", "-o", tmp_path / "m.crf", "--train-scheme", "bioes", "-q")
-    out = run("tag", tmp_path / "m.crf", tmp_path / "t.txt", "--marginals").stdout
+    out = run("tag", tmp_path / "m.crf", tmp_path / "t.txt", "--print", "proba").stdout
     rows = [line.split("\t")[4:] for line in out.splitlines() if line]
     assert {cell.partition("/")[0] for row in rows for cell in row} <= {"B-a", "I-a", "B-b", "I-b", "O"}
     for row in rows:

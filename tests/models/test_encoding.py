@@ -98,10 +98,10 @@ def test_the_command_line_writes_the_scheme_of_the_input(encoding: str, tmp_path
         data,
         "-a",
         "lbfgs",
-        "--max-iter",
+        "--max-iterations",
         "20",
         "-q",
-        "--threads",
+        "--jobs",
         "1",
     ]
     run("train", data, "-o", model, *options)
@@ -109,7 +109,7 @@ def test_the_command_line_writes_the_scheme_of_the_input(encoding: str, tmp_path
     assert {row[-1] for row in found} <= {"O", "B-NP", "I-NP"}
     shown = json.loads(run("show", model, "--json").stdout)
     assert (shown["encoding"], shown["scheme"]) == (encoding.upper(), "BIO")
-    report = json.loads(run("eval", model, data, "--json").stdout)
+    report = json.loads(run("evaluate", model, data, "--json").stdout)
     assert report["systems"][0]["kind"] == "segments"
     if encoding != "io":
         assert report["systems"][0]["micro"]["f1"] > 0.9
@@ -125,6 +125,6 @@ def test_the_command_line_refuses_what_does_not_fit(tmp_path: File) -> None:
         (["--train-scheme", "abc"], "--train-scheme"),
         (["--train-scheme", "bceu", "--structure", "semi"], "--train-scheme is for chains"),
         (["--train-scheme", "bceu", "--block-positions", "100", "-a", "adagrad"], "leave --train-scheme out"),
-        (["--train-scheme", "bceu", "--label", "1"], "such as B-PER and I-PER; the data have"),
+        (["--train-scheme", "bceu", "--label-column", "1"], "such as B-PER and I-PER; the data have"),
     ]:
         assert told in run("train", data, "-o", tmp_path / "m", *options, status=2).stderr

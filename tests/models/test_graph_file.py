@@ -123,7 +123,7 @@ def test_the_command_line_shows_it(
     made = json.loads(run("show", path, "--json").stdout)
     word = made["cliques"]["word"]
     assert (word["kinds"], word["weights"], word["attributes"]) == (["pos"], 4, 4)
-    assert "is a model of graphs without a text form" in run("eval", path, path, status=2).output
+    assert "is a model of graphs without a text form" in run("evaluate", path, path, status=2).output
     refused = run("calibrate", path, path, "-o", tmp_path / "c.crf", status=2)
     assert "holds a model of graphs, not of sequences" in refused.output
 

@@ -250,8 +250,8 @@ def test_tag_refuses_and_can_be_forced(folder: Path, tmp_path: Path) -> None:
     assert "crfkit: warning: of " in done.stderr
     assert len(done.stdout.splitlines()) == len((folder / "other.txt").read_text().splitlines()) + 1
     assert not run("tag", folder / "m.crf", folder / "train.txt").stderr
-    for options in (["--spans"], ["--json"], ["--kbest", "2"], ["--marginals"]):
-        if options != ["--spans"]:
+    for options in (["--print", "spans"], ["--json"], ["--kbest", "2"], ["--print", "proba"]):
+        if options != ["--print", "spans"]:
             run("tag", folder / "m.crf", folder / "other.txt", *options, status=2)
 
 
@@ -277,7 +277,7 @@ def test_streams_are_decided_by_their_first_data(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("always")
-@pytest.mark.parametrize("command", ["eval", "rank", "explain"])
+@pytest.mark.parametrize("command", ["evaluate", "rank", "explain"])
 def test_other_commands_warn(command: str, folder: Path) -> None:
     done = run(command, folder / "m.crf", folder / "other.txt")
     assert done.stderr.count("the model knows none") == 1
@@ -288,7 +288,7 @@ def test_other_commands_warn(command: str, folder: Path) -> None:
 def test_given_keeps_labels_of_the_input(folder: Path) -> None:
     swapped = [["N" if y == "D" else "D" for y in labels] for labels in LABELS[:4]]
     (folder / "swapped.txt").write_text(text(WORDS[:4], swapped))
-    out = run("tag", folder / "m.crf", folder / "swapped.txt", "--given", "--labels-only").stdout
+    out = run("tag", folder / "m.crf", folder / "swapped.txt", "--given", "--print", "labels").stdout
     assert out.split() == [y for labels in swapped for y in labels]
-    plain = run("tag", folder / "m.crf", folder / "swapped.txt", "--labels-only").stdout
+    plain = run("tag", folder / "m.crf", folder / "swapped.txt", "--print", "labels").stdout
     assert plain.split() != out.split()

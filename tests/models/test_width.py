@@ -13,7 +13,7 @@ from crfkit.training import Stop
 from tests.cases.cli import run
 
 ROWS = [[("the", "D", "X"), ("dog", "N", "Y")], [("a", "D", "X"), ("cat", "N", "Y")]] * 2
-TRAINED = ["-a", "lbfgs", "-q", "--max-iter", "20"]
+TRAINED = ["-a", "lbfgs", "-q", "--max-iterations", "20"]
 
 
 def text(width: int, sequences: Any = ROWS) -> str:
@@ -31,14 +31,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "named.csv").write_text("sequence,word,tag\n1,the,X\n1,dog,Y\n2,a,X\n")
     run("train", made / "named.csv", "-o", made / "named.crf", *TRAINED)
     (made / "first").write_text("U:%x[0,1]\n")
-    run("train", made / "three.txt", "-o", made / "first.crf", "--label", "0", "-t", made / "first", *TRAINED)
+    run(
+        "train",
+        made / "three.txt",
+        "-o",
+        made / "first.crf",
+        "--label-column",
+        "0",
+        "-t",
+        made / "first",
+        *TRAINED,
+    )
     return made
 
 
 def test_a_sentence_on_one_line_is_not_one_token(folder: Path, tmp_path: Path) -> None:
     line = tmp_path / "address.txt"
     line.write_text("\n\n123 Main St Springfield IL 62701\n")
-    for command in (["tag"], ["rank"], ["explain"], ["eval"]):
+    for command in (["tag"], ["rank"], ["explain"], ["evaluate"]):
         told = run(*command, folder / "two.crf", line, status=2).stderr
         assert (
             f"{line}, line 3: has 6 columns, but {folder}/two.crf was trained on 2 and reads 1 or 2" in told
@@ -49,7 +59,7 @@ def test_a_sentence_on_one_line_is_not_one_token(folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize("width", [1, 2])
 def test_the_column_of_labels_may_be_missing(folder: Path, width: int) -> None:
     rows = [[(row[0], row[2]) for row in rows] for rows in ROWS]
-    tagged = run("tag", folder / "two.crf", "--labels-only", text=text(width, rows)).stdout
+    tagged = run("tag", folder / "two.crf", "--print", "labels", text=text(width, rows)).stdout
     assert tagged.split() == ["X", "Y"] * 4
 
 

@@ -268,8 +268,15 @@ def test_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "few.txt").write_text("\n".join(lines))
     (tmp_path / "more.txt").write_text("\n".join("".join(f"{' '.join(row)}\n" for row in x) for x in more))
     (tmp_path / "t.txt").write_text("U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[0,2]\nB\n")
-    options: list[Any] = ["train", tmp_path / "few.txt", "-t", tmp_path / "t.txt", "--features", "all", "-q"]
-    given: list[Any] = ["--objective", "entropy", "--gamma", "0.05", "--unlabeled", tmp_path / "more.txt"]
+    options: list[Any] = ["train", tmp_path / "few.txt", "-t", tmp_path / "t.txt", "--selection", "all", "-q"]
+    given: list[Any] = [
+        "--objective",
+        "entropy",
+        "--set",
+        "objective.gamma=0.05",
+        "--unlabeled",
+        tmp_path / "more.txt",
+    ]
     run(*options, *given, "-o", tmp_path / "m.crf")
     found = crfkit.load(tmp_path / "m.crf")
     data = [[[f"U{i}:{w}" for i, w in enumerate(row)] for row in x] for x in X + more]
@@ -281,6 +288,6 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert found.training.loss == pytest.approx(same.training.loss, rel=1e-6)
     for wrong, message in (
         (["--unlabeled", tmp_path / "more.txt"], "--unlabeled is for --objective entropy and posterior"),
-        (["--gamma", "1"], "--gamma is for --objective entropy and posterior; likelihood has none"),
+        (["--set", "objective.gamma=1"], "--set objective.gamma: the objective likelihood does not have it"),
     ):
         assert message in run(*options, *wrong, "-o", tmp_path / "n.crf", status=2).output

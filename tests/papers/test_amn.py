@@ -9,7 +9,7 @@ from tests.cases.cli import run
 
 
 def test_quick_from_end_to_end(tmp_path: Path) -> None:
-    run("reproduce", "amn", "--quick", "-o", tmp_path, "--threads", "1")
+    run("reproduce", "amn", "--quick", "-o", tmp_path, "--jobs", "1")
     found = {row["quantity"]: row["ours"] for row in json.loads((tmp_path / "results.json").read_text())}
     assert len(found) == 18
     for case in ("2 labels", "4 labels"):

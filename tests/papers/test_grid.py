@@ -12,7 +12,7 @@ from tests.cases.cli import run
 
 
 def test_quick_from_end_to_end(tmp_path: Path) -> None:
-    run("reproduce", "grid", "--quick", "-o", tmp_path, "--threads", "1")
+    run("reproduce", "grid", "--quick", "-o", tmp_path, "--jobs", "1")
     found = {row["quantity"]: row["ours"] for row in json.loads((tmp_path / "results.json").read_text())}
     assert len(found) == 8
     assert all(75.0 < value < 100.0 for name, value in found.items() if name.endswith("pixels"))

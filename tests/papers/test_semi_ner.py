@@ -20,7 +20,7 @@ DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 
 
 def test_quick_from_end_to_end(tmp_path: Path) -> None:
-    run("reproduce", "semi-ner", "--quick", "-o", tmp_path, "--threads", "1")
+    run("reproduce", "semi-ner", "--quick", "-o", tmp_path, "--jobs", "1")
     rows = json.loads((tmp_path / "results.json").read_text())
     assert len(rows) == len(make(Given(quick=True)).quantities())
     assert all(0.0 <= row["low"] <= row["ours"] <= row["high"] or row["low"] < 0.0 for row in rows)

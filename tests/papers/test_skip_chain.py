@@ -12,7 +12,7 @@ from tests.cases.cli import run
 
 
 def test_quick_from_end_to_end(tmp_path: Path) -> None:
-    run("reproduce", "skip-chain", "--quick", "-o", tmp_path, "--threads", "1")
+    run("reproduce", "skip-chain", "--quick", "-o", tmp_path, "--jobs", "1")
     found = {row["quantity"]: row["ours"] for row in json.loads((tmp_path / "results.json").read_text())}
     assert len(found) == 19
     assert found["Table 1.2: skip-chain, speaker"] > found["Table 1.2: linear chain, speaker"] + 10.0

@@ -65,7 +65,7 @@ def stop_at_two(event: Event) -> None:
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
-        ({"stop": Stop(max_iterations=2)}, "Raise max_iterations .--max-iter., which is 2"),
+        ({"stop": Stop(max_iterations=2)}, "Raise max_iterations .--max-iterations., which is 2"),
         ({"optimizer": "lbfgs", "stop": Stop(max_iterations=3)}, "Raise max_iterations"),
         ({"optimizer": LBFGS(max_iterations=2)}, r"LBFGS\(max_iterations=4\)"),
         ({"optimizer": SGD(max_passes=1)}, r"SGD\(max_passes=2\)"),

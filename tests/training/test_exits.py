@@ -63,7 +63,7 @@ def start(*arguments: object, limit: int = -1, stderr: Any = subprocess.PIPE) ->
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_saves_the_model_so_far(text: Path, tmp_path: Path, number: signal.Signals) -> None:
     model = tmp_path / "m.crf"
-    endless = ("--optimizer", "steepest", "--l2", "0", "--tolerance", "0", "--threads", "1")
+    endless = ("--optimizer", "steepest", "--l2", "0", "--tolerance", "0", "--jobs", "1")
     child = start("train", text, "-o", model, *endless)
     assert child.stderr is not None
     lines = iter(child.stderr.readline, "")
@@ -86,7 +86,9 @@ def test_a_signal_saves_the_model_so_far(text: Path, tmp_path: Path, number: sig
 def test_a_log_that_nobody_reads(text: Path, tmp_path: Path, quiet: bool) -> None:
     there, here = os.pipe()
     os.close(there)
-    child = start("train", text, "-o", tmp_path / "m.crf", "--max-iter", 3, *["--quiet"] * quiet, stderr=here)
+    child = start(
+        "train", text, "-o", tmp_path / "m.crf", "--max-iterations", 3, *["--quiet"] * quiet, stderr=here
+    )
     os.close(here)
     child.communicate(timeout=60.0)
     assert child.returncode == 0
@@ -96,7 +98,7 @@ def test_a_log_that_nobody_reads(text: Path, tmp_path: Path, quiet: bool) -> Non
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_log_on_a_full_disk(text: Path, tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
-        child = start("train", text, "-o", tmp_path / "m.crf", "--max-iter", 3, stderr=full)
+        child = start("train", text, "-o", tmp_path / "m.crf", "--max-iterations", 3, stderr=full)
         child.communicate(timeout=60.0)
     assert child.returncode == 0
     assert Model.load(tmp_path / "m.crf").w.any()
@@ -104,7 +106,7 @@ def test_a_log_on_a_full_disk(text: Path, tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_in_the_end(text: Path, tmp_path: Path) -> None:
     (tmp_path / "m.crf").write_bytes(b"the model before")
-    child = start("train", text, "-o", tmp_path / "m.crf", "--max-iter", 3, "-q", limit=9000)
+    child = start("train", text, "-o", tmp_path / "m.crf", "--max-iterations", 3, "-q", limit=9000)
     _, said = child.communicate(timeout=60.0)
     assert child.returncode == 1
     assert "m.crf: the model is not saved: File too large; make room, or write elsewhere; the train" in said
@@ -113,7 +115,7 @@ def test_a_disk_that_is_full_in_the_end(text: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_warns_in_one_line(text: Path, tmp_path: Path) -> None:
-    child = start("train", text, "-o", tmp_path / "m.crf", "--max-iter", 2, "--quiet")
+    child = start("train", text, "-o", tmp_path / "m.crf", "--max-iterations", 2, "--quiet")
     _, said = child.communicate(timeout=60.0)
     assert child.returncode == 0
     assert said.startswith("crfkit: warning: training ended before it converged: the limit of 2 iterations")

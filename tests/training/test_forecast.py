@@ -118,7 +118,7 @@ def test_command(tmp_path: Path) -> None:
     assert found["peak"] == found["held"] + found["growth"]
     assert found["growth"] == sum(found["bytes"].values())
     assert found["labels"] == 3
-    run("train", data, "-o", tmp_path / "m.crf", "--transitions", "observed", "--max-iter", 1, "-q")
+    run("train", data, "-o", tmp_path / "m.crf", "--transitions", "observed", "--max-iterations", 1, "-q")
     fewer = json.loads(run("forecast", data, "--json", "--transitions", "observed").stdout)
     model = crfkit.load(tmp_path / "m.crf")
     assert model.layout.weights == fewer["weights"] < found["weights"]

@@ -50,9 +50,9 @@ def test_commands(name: str, text: Path, tmp_path: Path, request: pytest.Fixture
     def commands(folder: Path) -> tuple[bytes, str, str]:
         folder.mkdir()
         model = folder / "m.crf"
-        run("train", text, "-o", model, "--max-iter", "3", "--threads", "2", *TRAININGS[name])
-        tagged = run("tag", model, text, "--threads", "2").output
-        judged = run("eval", model, text, "--threads", "2").output
+        run("train", text, "-o", model, "--max-iterations", "3", "--jobs", "2", *TRAININGS[name])
+        tagged = run("tag", model, text, "--jobs", "2").output
+        judged = run("evaluate", model, text, "--jobs", "2").output
         return Model.load(model).w.tobytes(), tagged, judged
 
     expected = commands(tmp_path / "with")

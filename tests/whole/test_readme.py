@@ -132,5 +132,5 @@ def test_shell_blocks_run(page: str, tmp_path: Path) -> None:
     converted = tmp_path / "chunks.crfsuite"
     assert page == "README.md" or converted.read_bytes()[:4] == b"lCRF"
     assert "FB1: 100.00" in subprocess.run(
-        f"{crfkit} eval chunks.crf dev.txt", shell=True, capture_output=True, text=True
+        f"{crfkit} evaluate chunks.crf dev.txt", shell=True, capture_output=True, text=True
     ).stdout.replace("  ", " ")

@@ -69,7 +69,7 @@ def test_the_command_writes_the_same_bytes_twice(tmp_path: Path) -> None:
     for folder, threads in (("a", "1"), ("b", "2")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "train.txt").write_text(text)
-        words = ["train", "train.txt", "-o", "m.crf", "--threads", threads]
+        words = ["train", "train.txt", "-o", "m.crf", "--jobs", threads]
         program = "from crfkit.cli import main; main()"
         subprocess.run(
             [sys.executable, "-c", program, *words], cwd=tmp_path / folder, check=True, capture_output=True

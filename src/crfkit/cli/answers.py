@@ -73,8 +73,8 @@ class SegmentAnswers(LabelAnswers):
 
 def span_rows(
     tagger: Tagger, block: Columns | Dataset, forced: Bools | Sets | None, seen: int, *, confidence: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield the segments of a block as sequence, begin, end, label, text and, if asked for, confidence.
+) -> Iterator[list[str]]:
+    """Yield the segments of a block as sequence, start, end, label, text and, if asked for, probability.
 
     Sequences are counted from 1, positions from 0.
     """
@@ -85,16 +85,10 @@ def span_rows(
         else model.segments_in(model._path(batch, allowed=forced, threads=threads))
     )
     words = block.strings()[0].tolist() if isinstance(block, Columns) else None
-    names = ("begin", "end", "label")
     for n, a in enumerate(batch.seq_ptr[:-1].tolist()):
-        for one in found[n]:
-            text = "" if words is None else " ".join(words[a + one[0] : a + one[1]])
-            row: dict[str, Any] = {
-                "sequence": seen + n + 1,
-                **dict(zip(names, one, strict=False)),
-                "text": text,
-            }
-            yield row | ({"confidence": one[3]} if confidence else {})
+        for start, end, label, *sure in found[n]:
+            text = "" if words is None else " ".join(words[a + start : a + end])
+            yield [str(seen + n + 1), str(start), str(end), label, text, *(f"{p:.6f}" for p in sure)]
 
 
 def _path(found: Sequence[Labeling]) -> Path:

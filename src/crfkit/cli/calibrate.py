@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from crfkit.cli.options import AsJson, Quiet, Threads, check_choice, check_output, say
-from crfkit.cli.reads import LabeledReading, with_reading
+from crfkit.cli.groups.compose import composed
+from crfkit.cli.groups.data import LabeledData
+from crfkit.cli.groups.judging import Calibrating
+from crfkit.cli.groups.output import ModelOutput, Running
+from crfkit.cli.messages import check_choice, check_output, say
 
 if TYPE_CHECKING:
     from crfkit.cli.tagging import Tagger
     from crfkit.data.dataset import Dataset
-    from crfkit.models.calibration import Method, Reliability
+    from crfkit.models.calibration import Reliability
 
 
-@with_reading
+@composed
 def calibrate(
     model: Annotated[str, typer.Argument(help="A model of any kind.")],
     data: Annotated[
         str,
         typer.Argument(metavar="INPUT", help="Labeled data that training did not see; - for standard input."),
     ],
-    output: Annotated[str, typer.Option("--output", "-o", help="The calibrated model.")],
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            help="temperature: divide all scores by one number; isotonic: map probabilities of labels and "
-            "segments.",
-        ),
-    ] = "temperature",
-    test: Annotated[
-        str | None, typer.Option("--test", help="Labeled data to measure on; default: INPUT.")
-    ] = None,
-    plot: Annotated[
-        str | None,
-        typer.Option("--plot", help="Draw how often probabilities come true, before and after: a PNG file."),
-    ] = None,
+    output: ModelOutput,
     *,
-    reading: LabeledReading,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    reading: LabeledData,
+    calibrating: Calibrating,
+    running: Running,
 ) -> None:
     """Correct the probabilities of a model, and write it again.
 
@@ -55,25 +42,26 @@ def calibrate(
     For example:
 
       crfkit calibrate names.crf dev.txt -o sure.crf --test test.txt
-      crfkit calibrate m.crf dev.txt -o sure.crf --method isotonic --plot a.png
+      crfkit calibrate m.crf dev.txt -o sure.crf --calibration isotonic
     """
     from crfkit.cli.tagging import Tagger
-    from crfkit.models.calibration import calibrated, reliability
+    from crfkit.models.calibration import Method, calibrated, reliability
 
+    test, plot, threads = calibrating.test, calibrating.plot, running.jobs
     check_output(output, read=[data, test])
-    check_choice("--method", method, ("temperature", "isotonic"))
+    method = check_choice("--calibration", calibrating.calibration, get_args(Method))
     if plot is not None:
         check_output(plot, "--plot", [model, data, test])
         _check_matplotlib()
-    tagger = Tagger(model, reading.label_column, threads)
+    tagger = Tagger(model, reading.label, threads)
     labeled = _data(tagger, data, reading)
     judged = labeled if test is None else _data(tagger, test, reading)
     before = reliability(tagger.model, judged, threads=threads)
-    made = calibrated(tagger.model, labeled, None, cast("Method", method), threads=threads)
+    made = calibrated(tagger.model, labeled, None, cast(Method, method), threads=threads)
     after = reliability(made, judged, threads=threads)
     made.save(output)
     told = {"model": output, "method": method, "before": _plain(before), "after": _plain(after)}
-    if as_json:
+    if running.as_json:
         print(json.dumps(told))
     else:
         for kind in before._fields:
@@ -81,10 +69,10 @@ def calibrate(
                 print(_line(kind, getattr(before, kind), getattr(after, kind)))
     if plot is not None:
         draw(plot, before, after)
-        say(f"wrote {plot}", quiet)
+        say(f"wrote {plot}", running.quiet)
 
 
-def _data(tagger: Tagger, path: str, reading: LabeledReading) -> Dataset:
+def _data(tagger: Tagger, path: str, reading: LabeledData) -> Dataset:
     """Return all data of a file with the names of the model, and their gold."""
     from crfkit.cli.tagging import sequences
     from crfkit.data.dataset import Dataset

@@ -26,7 +26,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from crfkit._safe.interrupts import Interrupts, listening
 from crfkit._safe.printable import cut, shown
-from crfkit.cli.options import say
+from crfkit.cli.groups.compose import PANELS
+from crfkit.cli.messages import say
 from crfkit.cli.quick import arguments_of
 from crfkit.cli.streams import hush_unwritten, ready_streams, safe_streams
 
@@ -117,7 +118,7 @@ class Command(TyperCommand):
         """Return the parameters as the help shows them."""
         made: list[Any] = super().get_params(ctx)
         for one in made:
-            one.help = _HYPHEN.sub("\u2011", one.help or "")  # get_help takes them out again
+            one.help = one.help or ""
             if one.metavar is None and one.param_type_name == "argument":
                 one.metavar = one.name.upper()
             elif one.metavar is None and hasattr(one, "display_type"):  # since typer 0.29
@@ -140,6 +141,22 @@ class Command(TyperCommand):
             told = f"there is no option {shown(error.option_name)}{'; ' if hint else ''}{hint}"
             raise _UsageError(told, ctx) from None
         return made
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, and options by panel."""
+        from crfkit.cli.groups.lists import filled
+
+        found: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *PANELS, "Options")}
+        for one in self.get_params(ctx):
+            one.help = _HYPHEN.sub("\u2011", filled(one.help))
+            record = one.get_help_record(ctx)
+            if record is not None:
+                place = "Arguments" if one.param_type_name == "argument" else "Options"
+                found[getattr(one, "rich_help_panel", None) or place].append(record)
+        for title, records in found.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def get_help(self, ctx: Any) -> str:
         """Return the help as it is printed."""
@@ -215,9 +232,8 @@ def _line(message: str) -> str:
 COMMANDS = {
     "train": ("train", "train"),
     "forecast": ("forecast", "forecast"),
-    "induce": ("induce", "induce"),
     "tag": ("tag", "tag"),
-    "eval": ("eval", "evaluate"),
+    "evaluate": ("evaluate", "evaluate"),
     "cv": ("cv", "cross_validate"),
     "show": ("show", "show"),
     "explain": ("explain", "explain"),
@@ -277,7 +293,7 @@ def _commands(
       crfkit demo
       crfkit train train.txt -o model.crf
       crfkit tag model.crf new.txt
-      crfkit eval model.crf test.txt
+      crfkit evaluate model.crf test.txt
     """
 
 

@@ -8,7 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from crfkit.cli.options import AsJson, Quiet, check_choice, check_output, say
+from crfkit.cli.groups.compose import composed, option
+from crfkit.cli.groups.data import Encoding
+from crfkit.cli.groups.output import Compact, License, Notes, Output
+from crfkit.cli.messages import check_choice, check_output, say
 from crfkit.models.files.kinds import FOREIGN, OWN, kinds, written
 
 
@@ -18,6 +21,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(name + notes.get(name, "") for name in names)
 
 
+@composed
 def convert(
     source: Annotated[
         str, typer.Argument(help=f"A model of crfkit, {', '.join(one.program for one in FOREIGN.values())}.")
@@ -25,26 +29,23 @@ def convert(
     target: Annotated[str, typer.Argument(help="The file to write; gzip if it ends in .gz.")],
     to: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Data",
             "--to",
             help=f"One of {_listed(written())}; default: by the ending of the name, else crfkit.",
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--from", help=f"One of {_listed(kinds())}; default: by what is in the source."),
+        option("Data", "--from", help=f"One of {_listed(kinds())}; default: by what is in the source."),
     ] = None,
-    encoding: Annotated[str, typer.Option("--encoding", help="Of names in a foreign model.")] = "utf-8",
-    compact: Annotated[bool, typer.Option("--compact", help="Leave weights of zero out.")] = False,
-    single: Annotated[bool, typer.Option("--float32", help="Round weights to half the size.")] = False,
-    notes: Annotated[
-        str | None, typer.Option("--notes", help="Free text; default: that of the source.")
-    ] = None,
-    license: Annotated[
-        str | None, typer.Option("--license", "--license", help="Of the model; default: that of the source.")
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    encoding: Encoding = None,
+    compact: Compact = False,
+    single: Annotated[bool, option("Output", "--float32", help="Round weights to half the size.")] = False,
+    notes: Notes = None,
+    license: License = None,
+    *,
+    out: Output,
 ) -> None:
     """Write a model as a file of another kind.
 
@@ -74,7 +75,7 @@ def convert(
         raise ValueError(
             f"{source} is not a model that crfkit knows; if it is one, give its kind with --from"
         )
-    model = read_model_bytes(content, found, encoding=encoding, source=source)
+    model = read_model_bytes(content, found, encoding=encoding or "utf-8", source=source)
     if chosen != OWN:
         texts = {"--notes": notes is not None, "--license": license is not None}
         for name, asked in {"--float32": single, **texts}.items():
@@ -89,7 +90,7 @@ def convert(
     if target == "-":
         return
     before, after = len(stored), os.path.getsize(target)
-    if as_json:
+    if out.as_json:
         made = {"source": source, "from": found, "target": target, "to": chosen, "bytes": after}
         print(json.dumps({**made, "weights": model.layout.weights}, ensure_ascii=False))
-    say(f"{source} ({found}, {before:,} bytes) to {target} ({chosen}, {after:,} bytes)", quiet)
+    say(f"{source} ({found}, {before:,} bytes) to {target} ({chosen}, {after:,} bytes)", out.quiet)

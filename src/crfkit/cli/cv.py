@@ -5,50 +5,38 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crfkit._safe.printable import counted
-from crfkit.cli import learning, recipes, structures
-from crfkit.cli.options import AsJson, Quiet, Threads, say
-from crfkit.cli.reads import LabeledReading, with_reading
+from crfkit.cli import learning
+from crfkit.cli.groups.compose import composed
+from crfkit.cli.groups.data import LabeledData
+from crfkit.cli.groups.features import Features
+from crfkit.cli.groups.judging import Folds, Metrics
+from crfkit.cli.groups.model import Model
+from crfkit.cli.groups.output import Running
+from crfkit.cli.groups.stopping import Stopping
+from crfkit.cli.groups.training import Training
+from crfkit.cli.messages import say
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
 
 
-@with_reading
+@composed
 def cross_validate(
     data: Annotated[list[str], typer.Argument(help="Labeled data; - for standard input.")],
-    folds: Annotated[int, typer.Option("--folds", "-k", help="Parts; each is held out once.", min=2)] = 5,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", "-m", help=f"{learning.METRICS}; may be given again."),
-    ] = None,
-    template: learning.Template = None,
-    dictionary: recipes.DictionaryFiles = None,
+    folds: Folds = 5,
+    metric: Metrics = None,
     *,
-    reading: LabeledReading,
-    structure: structures.StructureName = "chain",
-    order: structures.Order = 1,
-    max_length: structures.MaxLength = None,
-    outside: structures.OutsideName = None,
-    l1: learning.L1 = None,
-    l2: learning.L2 = None,
-    objective: learning.ObjectiveName = None,
-    optimizer: learning.Optimizer = "auto",
-    min_count: learning.MinCount = 0.0,
-    features: learning.Features = "observed",
-    scheme: structures.Scheme = None,
-    max_iter: learning.MaxIter = None,
-    max_seconds: learning.MaxSeconds = None,
-    tolerance: learning.Tolerance = None,
-    threads: Threads = None,
-    seed: learning.Seed = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    reading: LabeledData,
+    features: Features,
+    model: Model,
+    training: Training,
+    stopping: Stopping,
+    running: Running,
 ) -> None:
     """Score a model by cross-validation, with an interval.
 
@@ -58,56 +46,49 @@ def cross_validate(
 
     For example:
 
-      crfkit cv train.txt --template template --folds 10
+      crfkit cv train.txt -t template --folds 10
       crfkit cv train.txt --l2 0.5 --metric segment_f1 --max-seconds 60 --json
       crfkit cv train.txt --structure semi
     """
     from crfkit import metrics
     from crfkit.metrics.rule import metric_for
-    from crfkit.training.stop import Stop
 
-    asked = structures.structure_of(structure, order, scheme, max_length, outside)
-    kept = learning.features_of(features, min_count)
-    stop = Stop(tolerance=tolerance, max_seconds=max_seconds, max_iterations=max_iter)
+    training.check_settings("objective", "optimizer")
+    asked, quiet = model.asked, running.quiet
+    _ = model.kept  # wrong words come before files
     for name in metric or ():
         if name != "auto":
             metrics.named(name)
-    goal = learning.objective_of(objective, optimizer, l1, l2, asked.structure.objective)
+    goal, stop = training.goal(asked.structure.objective), stopping.stop()
+    solver = training.solver(running.jobs, stop.tolerance)
     learn = learning.prepare(
-        data,
-        reading.keywords,
-        asked,
-        label=reading.label_column,
-        template=template,
-        dictionaries=dictionary,
-        threads=threads,
-        say=lambda text: say(text, quiet),
+        data, reading, features, asked, threads=running.jobs, say=lambda text: say(text, quiet)
     )
     N = len(learn.data)
     if folds > N:
         raise ValueError(
             f"--folds is {folds}, but {', '.join(data)} has only {counted(N, 'sequence')}; give fewer parts"
         )
-    fits = metric_for(learn.data.labels.strings(), segments=asked.segmental or scheme is not None)
+    fits = metric_for(learn.data.labels.strings(), segments=asked.segmental or model.scheme is not None)
     chosen = [fits if name == "auto" else name for name in metric or ("auto", "token_accuracy")]
     options: dict[str, Any] = {
         "structure": learn.structure,
-        "features": replace(kept, transitions=recipes.transitions_of(learn.extractor)),
+        "features": model.weights(learn.extractor),
         "objective": goal,
-        "optimizer": optimizer,
+        "optimizer": solver,
         "stop": stop,
-        "seed": seed,
-        "threads": threads,
+        "seed": training.seed,
+        "threads": running.jobs,
     }
     scores: dict[str, list[float]] = {name: [] for name in dict.fromkeys(chosen)}
-    for k, held in enumerate(deal(N, folds, seed)):
+    for k, held in enumerate(deal(N, folds, training.seed)):
         for name, value in _judged(learn, held, list(scores), options).items():
             scores[name].append(value)
         scored = ", ".join(f"{name} {values[-1]:.4f}" for name, values in scores.items())
         say(f"part {k + 1} of {folds}: {counted(len(held), 'sequence')}, {scored}", quiet)
-    made: dict[str, Any] = {"sequences": N, "folds": folds, "seed": seed}
+    made: dict[str, Any] = {"sequences": N, "folds": folds, "seed": training.seed}
     made["metrics"] = {name: {"scores": values, **interval(values)} for name, values in scores.items()}
-    _print(made, as_json)
+    _print(made, running.as_json)
 
 
 def _judged(

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from crfkit.cli.options import check_output
+from crfkit.cli.groups.compose import option
+from crfkit.cli.messages import check_output
 
 _LINES = 5000
 
 
 def demo(
     lines: Annotated[
-        int, typer.Option("--lines", help="Addresses to make; a fifth is held out.", min=50)
+        int, option("Data", "--lines", help="Addresses to make; a fifth is held out.", min=50)
     ] = _LINES,
-    seed: Annotated[int, typer.Option("--seed", help="Of the addresses.", min=0)] = 0,
+    seed: Annotated[int, option("Training", "--seed", help="Of the addresses.", min=0)] = 0,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="The model file to write; default: a temporary one.")
+        str | None,
+        option("Output", "--output", "-o", help="The model file to write; default: a temporary one."),
     ] = None,
     label_bias: Annotated[
-        bool, typer.Option("--label-bias", help="Instead: the network of Lafferty et al. (2001), section 2.")
+        bool,
+        option("Data", "--label-bias", help="Instead: the network of Lafferty et al. (2001), section 2."),
     ] = False,
 ) -> None:
     """Learn to read postal addresses in a few seconds.

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit._safe.printable import counted, shown
-from crfkit.cli.options import AsJson, Quiet, Threads
-from crfkit.cli.reads import Reading, with_reading
+from crfkit.cli.groups.compose import composed
+from crfkit.cli.groups.data import Data
+from crfkit.cli.groups.judging import OneSequence, Top
+from crfkit.cli.groups.output import Running
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -19,19 +21,15 @@ if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
 
 
-@with_reading
+@composed
 def explain(
     model: Annotated[str, typer.Argument(help="A model of any kind.")],
     data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
-    top: Annotated[int, typer.Option("--top", help="Features to show for each token; 0: all.", min=0)] = 5,
-    sequence: Annotated[
-        int | None, typer.Option("--sequence", help="Only this sequence, counted from 1.", min=1)
-    ] = None,
+    top: Top = 5,
+    sequence: OneSequence = None,
     *,
-    reading: Reading,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    reading: Data,
+    running: Running,
 ) -> None:
     r"""Print which features decided for each label.
 
@@ -52,6 +50,7 @@ def explain(
     from crfkit.models.explain import explain as decisions
     from crfkit.models.files import GraphFileError
 
+    threads, as_json = running.jobs, running.as_json
     try:
         tagger = Tagger(model, threads=threads)
     except GraphFileError as error:
@@ -91,7 +90,7 @@ def _explain_graphs(
     model: str,
     found: GraphModel,
     data: str,
-    reading: Reading,
+    reading: Data,
     top: int,
     sequence: int | None,
     threads: int | None,

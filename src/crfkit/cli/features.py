@@ -1,70 +1,66 @@
-"""``crfkit features``: what a template makes of the data."""
+"""``crfkit features``: what templates make of the data."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crfkit._safe.printable import counted as number_of
 from crfkit._safe.printable import shown
-from crfkit.cli.options import AsJson, Threads
-from crfkit.cli.reads import LabeledReading, with_reading
-from crfkit.cli.recipes import DictionaryFiles, dictionaries_of, label_of, recipe_of
+from crfkit.cli.groups.compose import composed, option
+from crfkit.cli.groups.data import LabeledData
+from crfkit.cli.groups.features import Features
+from crfkit.cli.groups.judging import OneSequence
+from crfkit.cli.groups.output import Running
+from crfkit.cli.recipes import columns_read, default_recipe, label_of
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
-    from crfkit.features import Extractor
+    from crfkit.data.formats.columns import Columns
+    from crfkit.features import Extractor, Recipe
 
 
-@with_reading
+@composed
 def features(
     data: Annotated[str, typer.Argument(help="Data in columns; - for standard input.")],
-    template: Annotated[
-        str | None, typer.Option("--template", "-t", help="Template file: CRF++, Wapiti or crfkit's own.")
-    ] = None,
-    recipe: Annotated[
-        str | None, typer.Option("--recipe", "-r", help="Templates as text, separated by semicolons.")
-    ] = None,
-    dictionary: DictionaryFiles = None,
     max_length: Annotated[
         int,
-        typer.Option(
-            "--max-length", help="Positions of the longest segments, of begin:, segment:, ...", min=1
+        option(
+            "Model",
+            "--max-length",
+            help="Positions of the longest segments, of begin:, segment:, ...",
+            min=1,
         ),
     ] = 4,
+    sequence: OneSequence = None,
+    count: Annotated[bool, option("Judging", "--count", help="Print sizes instead.")] = False,
     *,
-    reading: LabeledReading,
-    sequence: Annotated[
-        int, typer.Option("--sequence", help="Which sequence to show, counted from 1.", min=1)
-    ] = 1,
-    count: Annotated[bool, typer.Option("--count", help="Print sizes instead.")] = False,
-    threads: Threads = None,
-    as_json: AsJson = False,
+    reading: LabeledData,
+    features: Features,
+    running: Running,
 ) -> None:
-    """Print the attributes that a template makes of data.
+    """Print the attributes that templates make of data.
 
-    Those of one sequence, or with --count how many there are, and how many weights train would have. With
-    --label none no column is taken for labels.
+    Those of one sequence, by default the first, or with --count how many there are, and how many weights
+    train would have. With --label-column none no column is taken for labels. Without
+    templates, those of train are used.
 
     For example:
 
-      crfkit features train.txt --template template
-      crfkit features train.txt -r "lower(0)[-1..1]; suffix(0, 3)[0]" --sequence 4
-      gzip -dc train.txt.gz | crfkit features - --template template --count
-      crfkit features words.txt --template template --label none
+      crfkit features train.txt
+      crfkit features train.txt -t "lower(0)[-1..1]; suffix(0, 3)[0]" --sequence 4
+      gzip -dc train.txt.gz | crfkit features - -t template --count
+      crfkit features words.txt -t template --label-column none
     """
     from crfkit.cli.sizes import Sizes
     from crfkit.data.formats.columns import Columns
-    from crfkit.features import Extractor, parse_recipe
 
-    if (template is None) == (recipe is None):
-        raise ValueError("give either --template FILE or --recipe TEXT")
-    tables = dictionaries_of(dictionary)
-    parsed = recipe_of(template, tables) or parse_recipe(str(recipe), resources=tables, source="--recipe")
-    longest = max_length if parsed.segmental else None
+    tables, wanted = features.tables, sequence or 1
+    recipe = features.recipe(tables)
     extract: Extractor | None = None
     counted = Sizes()
     seen = 0
@@ -72,22 +68,38 @@ def features(
         if not isinstance(part, Columns):
             raise ValueError(f"{data} has attributes already; templates need columns")
         if extract is None:
-            bare = reading.label == "none"
-            label = None if bare else label_of(part, reading.label_column)
-            extract = Extractor(parsed, label, longest=longest)
+            extract = _extractor(part, recipe or _default(part, reading, tables), reading, max_length)
         if count:
-            counted.add(extract(part, threads).batch)
-        elif seen + len(part) >= sequence:
-            rows = part.sequence(sequence - 1 - seen)
+            counted.add(extract(part, running.jobs).batch)
+        elif seen + len(part) >= wanted:
+            rows = part.sequence(wanted - 1 - seen)
             one = replace(Columns.from_rows([rows], part.names), source=part.source)
-            _print_attributes(rows, extract(one, 1), as_json)
+            _print_attributes(rows, extract(one, 1), running.as_json)
             return
         seen += len(part)
     if extract is None:
         raise ValueError(f"{data} holds no sequence; give data in columns")
     if not count:
-        raise ValueError(f"{data} has {number_of(seen, 'sequence')}; there is no sequence {sequence}")
-    _print_sizes(counted.of(extract), as_json)
+        raise ValueError(f"{data} has {number_of(seen, 'sequence')}; there is no sequence {wanted}")
+    _print_sizes(counted.of(extract), running.as_json)
+
+
+def _label(part: Columns, reading: LabeledData) -> str | int | None:
+    """Return the column of the labels; None with --label-column none."""
+    return None if reading.label_column == "none" else label_of(part, reading.label)
+
+
+def _extractor(part: Columns, recipe: Recipe, reading: LabeledData, longest: int) -> Extractor:
+    """Return what makes attributes of such columns."""
+    from crfkit.features import Extractor
+
+    return Extractor(recipe, _label(part, reading), longest=longest if recipe.segmental else None)
+
+
+def _default(part: Columns, reading: LabeledData, tables: Mapping[str, Any]) -> Recipe:
+    """Return the recipe that train has where none is given."""
+    label = _label(part, reading)
+    return default_recipe(columns_read(part, None if label is None else part.place(label)), tables=tables)
 
 
 def _print_attributes(rows: list[tuple[str, ...]], made: Dataset, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What ``tag``, ``eval``, ``show`` and ``explain`` do with a model of graphs over columns."""
+"""What ``tag``, ``evaluate``, ``show`` and ``explain`` do with a model of graphs over columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.graphs.text_columns import column_graphs, gold_columns
 
 if TYPE_CHECKING:
-    from crfkit.cli.reads import Reading
+    from crfkit.cli.groups.data import Data
     from crfkit.graphs.text_form import GraphForm
     from crfkit.models.explain_graphs import GraphDecision
     from crfkit.models.graph_model import GraphModel
@@ -49,7 +49,7 @@ class GraphTagger:
         self.form: GraphForm = model.form
         self.kinds = [kind for kind, where in self.form.kinds.items() if where.column is not None]
 
-    def blocks(self, reading: Reading, data: str, docstart: str | None = None) -> Iterator[Columns]:
+    def blocks(self, reading: Data, data: str, docstart: str | None = None) -> Iterator[Columns]:
         """Yield the data in blocks of whole sequences."""
         for block in reading.blocks(data, attributes=False, docstart=docstart):
             if not isinstance(block, Columns):
@@ -110,9 +110,9 @@ class GraphTagger:
         before = f"{kind}:" if len(self.kinds) > 1 else ""
         return "\t".join(f"{before}{label}/{p:.6f}" for label, p in share.items())
 
-    # ---- eval
+    # ---- evaluate
 
-    def judged(self, reading: Reading, data: str) -> tuple[dict[str, Labels], dict[str, Labels]]:
+    def judged(self, reading: Data, data: str) -> tuple[dict[str, Labels], dict[str, Labels]]:
         """Return gold labels and predicted ones, by kind; tokens without a gold label are left out."""
         gold: dict[str, Labels] = {kind: [] for kind in self.kinds}
         found: dict[str, Labels] = {kind: [] for kind in self.kinds}

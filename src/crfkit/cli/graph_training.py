@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from crfkit.cli.keeping import Keeper, signals
 from crfkit.cli.learning import joined_columns
@@ -18,26 +15,14 @@ from crfkit.cli.learning import joined_columns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crfkit.cli.reads import LabeledReading
+    from crfkit.cli.groups.data import LabeledData
     from crfkit.data.formats.columns import Columns
     from crfkit.graphs.text_form import GraphForm
     from crfkit.models.graph_model import GraphModel
+    from crfkit.structures.graphs.batch import GraphBatch
     from crfkit.training.stop import Stop
 
-__all__ = ["GraphFile", "MethodName", "train_graphs"]
-
-GraphFile = Annotated[
-    str | None,
-    typer.Option("--graph", help="Of graph: a file with kinds and cliques as text, see docs/graphs.md."),
-]
-MethodName = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
-        help="Of graph: who sums; auto (the default), elimination, belief-propagation, tree-reweighted, "
-        "mean-field or tree-ep.",
-    ),
-]
+__all__ = ["train_graphs"]
 
 
 class FormKeeper(Keeper):
@@ -61,7 +46,7 @@ def form_of(path: str) -> GraphForm:
         raise ValueError(f"{path} is not UTF-8 text; give the text form of a graph") from None
 
 
-def columns_of(paths: Sequence[str], reading: LabeledReading, say: Callable[[str], None]) -> Columns:
+def columns_of(paths: Sequence[str], reading: LabeledData, say: Callable[[str], None]) -> Columns:
     """Return the columns of several files, one after the other."""
     from crfkit import data
     from crfkit.data.formats.columns import Columns
@@ -73,12 +58,41 @@ def columns_of(paths: Sequence[str], reading: LabeledReading, say: Callable[[str
     return joined_columns([one for one in found if isinstance(one, Columns)])
 
 
+def dev_graphs(
+    dev: str,
+    form: GraphForm,
+    batch: GraphBatch,
+    reading: LabeledData,
+    say: Callable[[str], None],
+    threads: int | None,
+) -> GraphBatch:
+    """Return the graphs of a dev set, whose labels are those of the training data."""
+    from crfkit.graphs.text_columns import column_graphs, gold_columns
+    from crfkit.metrics.rule import check_known
+
+    columns = columns_of([dev], reading, say)
+    for kind, labels in gold_columns(form, columns).items():
+        names = batch.graph.kinds[kind]
+        assert isinstance(names, tuple)
+        check_known(
+            [[y for y in labels if y is not None]],
+            names,
+            source=f"--dev {dev}, kind {kind}",
+            who="the training data",
+            then="do not count",
+        )
+    judged = column_graphs(form, columns, batch.graph, gold=True, threads=threads)
+    if judged.label is None or (judged.label < 0).all():
+        raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
+    return judged
+
+
 def train_graphs(
     paths: Sequence[str],
     output: str,
     graph: str | None,
     *,
-    reading: LabeledReading,
+    reading: LabeledData,
     options: dict[str, Any],
     stop: Stop,
     dev: str | None,
@@ -90,12 +104,12 @@ def train_graphs(
     as_json: bool,
     quiet: bool,
     say: Callable[[str], None],
+    told: Callable[[Any], None],
 ) -> None:
     """Learn a model of graphs and save it; `options` are those of `crfkit.train`."""
     from crfkit._safe.interrupts import interrupts
-    from crfkit.graphs.text_columns import column_graphs, gold_columns, training_graphs
+    from crfkit.graphs.text_columns import training_graphs
     from crfkit.inference.methods.registry import method_of
-    from crfkit.metrics.rule import check_known
     from crfkit.training import Checkpoints
     from crfkit.training.runs.checkpoint import held_checkpoints
     from crfkit.training.runs.convergence import WarnedLast, plain_warnings
@@ -118,22 +132,7 @@ def train_graphs(
             held_checkpoints(None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every))
         )
         batch = training_graphs(form, columns_of(paths, reading, say), threads=threads)
-        judged = None
-        if dev is not None:
-            columns = columns_of([dev], reading, say)
-            for kind, labels in gold_columns(form, columns).items():
-                names = batch.graph.kinds[kind]
-                assert isinstance(names, tuple)
-                check_known(
-                    [[y for y in labels if y is not None]],
-                    names,
-                    source=f"--dev {dev}, kind {kind}",
-                    who="the training data",
-                    then="do not count",
-                )
-            judged = column_graphs(form, columns, batch.graph, gold=True, threads=threads)
-            if judged.label is None or (judged.label < 0).all():
-                raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
+        judged = None if dev is None else dev_graphs(dev, form, batch, reading, say, threads)
         keeper = FormKeeper(output, checkpoint, texts, say)
         keeper.form = form
         model = train(
@@ -152,15 +151,14 @@ def train_graphs(
         with interrupts():
             keeper.save(model)
             say(f"how graphs were answered: {model.how}")
-            if output != "-":
-                say(f"{output}: {os.path.getsize(output):,} bytes")
+            told(model)
             if as_json:
                 print(json.dumps({"model": output, **summary(model)}, ensure_ascii=False))
 
 
 def summary(model: GraphModel) -> dict[str, Any]:
     """Return sizes and the history of training as plain data."""
-    from crfkit.cli.train import training_of
+    from crfkit.cli.summaries import training_of
 
     graph = model.graph
     return {

@@ -16,9 +16,9 @@ __all__ = ["command_hint", "option_hint"]
 
 #: Commands of other tools, and words that mean the same.
 _COMMANDS: Final = {
-    "train": ("learn", "fit", "crf_learn", "crf-learn", "estimate"),
+    "train": ("learn", "fit", "crf_learn", "crf-learn", "estimate", "induce"),
     "tag": ("predict", "label", "decode", "test", "apply", "annotate", "classify", "crf_test", "crf-test"),
-    "eval": ("evaluate", "score", "conlleval", "judge"),
+    "evaluate": ("eval", "score", "conlleval", "judge"),
     "show": ("info", "dump", "inspect", "print", "weights", "describe", "view", "summary"),
     "cv": ("cross-validate", "cross-validation", "crossval", "cross_validate", "validate"),
     "features": ("extract", "template", "templates", "attributes"),
@@ -40,9 +40,9 @@ _NAMES: Final = {
     "-2": "rho2",
 }
 _SAME: Final = {
-    "--max-iter": ("--iterations", "--max-iterations", "--epochs", "--max-epochs", "-i", "--passes"),
-    "--threads": ("--thread", "-p", "-j", "--jobs", "--num-threads", "--nthread"),
-    "--template": ("--pattern", "--recipe", "-r"),
+    "--max-iterations": ("--iterations", "--max-iter", "--epochs", "--max-epochs", "-i", "--passes"),
+    "--jobs": ("--thread", "--threads", "-p", "--num-threads", "--nthread", "--n-jobs"),
+    "--features": ("--template", "--templates", "--pattern", "--recipe", "-r"),
     "--order": ("--orders",),
     "--structure": ("--type", "--model-type"),
     "--dev": ("--devel", "--valid", "--validation", "--test-file", "-e"),
@@ -50,16 +50,26 @@ _SAME: Final = {
     "--patience": ("--stopwin", "--early-stopping"),
     "--output": ("--model-file", "--model", "-m"),
     "--kbest": ("--nbest", "-n", "--n-best"),
-    "--marginals": ("--score", "--probability", "--probabilities", "--marginal", "--proba", "-i"),
+    "--print proba": (
+        "--score",
+        "--probability",
+        "--probabilities",
+        "--marginal",
+        "--marginals",
+        "--proba",
+        "-i",
+    ),
+    "--print labels": ("--labels-only",),
+    "--print spans": ("--spans", "--segments", "--entities"),
     "--seed": ("--random-seed", "--random-state"),
-    "--label": ("--label-column", "--target", "--tag-column"),
+    "--label-column": ("--label", "--target", "--tag-column"),
     "--format": ("--type", "--input-format"),
     "--separator": ("--sep", "--delimiter"),
     "--quiet": ("--silent", "--no-progress"),
     "--json": ("--as-json",),
     "--top": ("-n", "--max"),
 }
-_FLAGS: Final = ("--marginals", "--quiet", "--json")
+_FLAGS: Final = ("--print proba", "--print labels", "--print spans", "--quiet", "--json")
 
 
 def command_hint(name: str, commands: Collection[str]) -> str:
@@ -106,7 +116,7 @@ def option_hint(option: str, given: Sequence[str], options: Collection[str]) -> 
         written = " ".join(f"{one} {shown(text)}".rstrip() for one, text in made.items())
         return f"write {written}" + (f" ({why})" if why else "")
     for here, others in _SAME.items():
-        if option in others and here in options:
+        if option in others and here.partition(" ")[0] in options:
             text = "" if value is None or here in _FLAGS else f" {shown(value)}"
             return f"write {here}{text}"
     close = difflib.get_close_matches(option, [one for one in options if len(one) > 2], n=1, cutoff=0.75)

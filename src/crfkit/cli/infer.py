@@ -8,13 +8,18 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crfkit._safe.printable import counted, shown
-from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
+from crfkit.cli.groups.compose import composed, option
+from crfkit.cli.groups.model import InferenceMethod
+from crfkit.cli.groups.output import Running
+from crfkit.cli.groups.settings import settings_of, with_settings
+from crfkit.cli.groups.training import Set
+from crfkit.cli.messages import check_output, say
 from crfkit.inference.methods.registry import METHODS, method_of
 
 if TYPE_CHECKING:
@@ -25,31 +30,24 @@ if TYPE_CHECKING:
 _QUERIES = ("PR", "MAR", "MPE")
 
 
+@composed
 def infer(
     model: Annotated[str, typer.Argument(help="A model: .uai, .LG, .fg or .h5; - for standard input.")],
     evidence: Annotated[
-        str | None, typer.Option("--evid", "-e", help="Observed labels, as a UAI file of evidence.")
+        str | None, option("Data", "--evidence", help="Observed labels, as a UAI file of evidence.")
+    ] = None,
+    format: Annotated[
+        str | None, option("Data", "--format", "-f", help="uai, lg, fg or opengm; default: guessed.")
     ] = None,
     query: Annotated[
-        str, typer.Option("--query", help="PR: log10 Z; MAR: marginals; MPE: the best labeling.")
+        str, option("Answers", "--query", help="PR: log10 Z; MAR: marginals; MPE: the best labeling.")
     ] = "PR",
-    method: Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")] = "auto",
-    budget: Annotated[
-        str | None,
-        typer.Option("--budget", help="Most cells of tables that exact inference may need, such as 2^27."),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", help="An option of the method, such as tol=1e-3; may be given again."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of methods that draw.", min=0)] = None,
-    format: Annotated[
-        str | None, typer.Option("--format", "-f", help="uai, lg, fg or opengm; default: guessed.")
-    ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to write the answer.")] = "-",
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    inference_method: InferenceMethod = None,
+    set: Set = None,
+    seed: Annotated[int | None, option("Model", "--seed", help="Of methods that draw.", min=0)] = None,
+    output: Annotated[str, option("Output", "--output", "-o", help="Where to write the answer.")] = "-",
+    *,
+    running: Running,
 ) -> None:
     """Answer a query about a graphical model: Z, marginals or best labels.
 
@@ -58,16 +56,17 @@ def infer(
 
     For example:
 
-      crfkit infer grid.uai --evid grid.uai.evid --query MAR
-      crfkit infer model.fg --query MPE --method trws --json
-      crfkit infer model.uai.gz --method belief-propagation --option tol=1e-9
+      crfkit infer grid.uai --evidence grid.uai.evid --query MAR
+      crfkit infer model.fg --query MPE --inference-method trws --json
+      crfkit infer model.uai.gz --set method.budget=2^27
     """
     task = query.upper()
     if task == "MMAP":
         raise ValueError("--query is MMAP: marginal MAP is not supported; ask for PR, MAR or MPE")
     if task not in _QUERIES:
         raise ValueError(f"--query is {query!r}, expected one of {', '.join(_QUERIES)}")
-    chosen = _method(method, budget, option or (), seed)
+    chosen = _method(inference_method or "auto", set, seed)
+    threads, quiet = running.jobs, running.quiet
     if output != "-":
         check_output(output, read=[model, evidence])
     started = time.perf_counter()
@@ -82,7 +81,7 @@ def infer(
     ):
         answer, told, how = _answer(task, potentials, chosen, threads, model, evidence)
     done = time.perf_counter()
-    if as_json:
+    if running.as_json:
         answer = json.dumps(
             {
                 "model": model,
@@ -102,63 +101,17 @@ def infer(
     say(f"crfkit: {how}{_bounds(task, how)}; {done - read:.2f} s", quiet)
 
 
-def _method(name: str, budget: str | None, options: Sequence[str], seed: int | None) -> Method:
+def _method(name: str, options: Sequence[str] | None, seed: int | None) -> Method:
     """Return the method with its options."""
     if name not in METHODS:
-        raise ValueError(f"--method is {name!r}, expected one of {', '.join(METHODS)}")
-    made = method_of(name)
-    known = {field.name for field in fields(made)}
-    given: dict[str, Any] = {}
-    for text in options:
-        key, found, value = text.partition("=")
-        if not found:
-            raise ValueError(f"--option is {text!r}, expected NAME=VALUE, such as tol=1e-3")
-        given[key] = _value(value)
-    if budget is not None:
-        given["budget"] = _cells(budget)
+        raise ValueError(f"--inference-method is {name!r}, expected one of {', '.join(METHODS)}")
+    given = settings_of(options, ("method",))["method"]
+    if seed is not None and not hasattr(made := method_of(name), "seed"):
+        has = ", ".join(sorted(field.name for field in fields(made)))
+        raise ValueError(f"--seed: the method {name} does not have it; its fields are {has or 'none'}")
     if seed is not None:
         given["seed"] = seed
-    for key in given:
-        if key not in known:
-            place = f"--{key}" if key in ("budget", "seed") else f"--option {key}"
-            has = f"its options are {', '.join(sorted(known))}" if known else "it has no options"
-            raise ValueError(f"{place}: the method {name} does not have it; {has}")
-    try:
-        return replace(made, **given)
-    except TypeError as error:  # an option of the wrong type
-        raise ValueError(f"--option: {error}") from None
-
-
-def _value(text: str) -> Any:
-    """Return a number, true, false or null, or else the text.
-
-    Examples
-    --------
-    >>> _value("1e-3"), _value("20"), _value("true"), _value("residual")
-    (0.001, 20, True, 'residual')
-    """
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _cells(text: str) -> int:
-    """Return a number of cells.
-
-    Examples
-    --------
-    >>> _cells("2^24"), _cells("1e6"), _cells("100")
-    (16777216, 1000000, 100)
-    """
-    base, power, exponent = text.replace("**", "^").partition("^")
-    try:
-        number = float(base) ** float(exponent) if power else float(text)
-        if not 1 <= number < 2**63:
-            raise ValueError
-    except (ValueError, OverflowError, ZeroDivisionError, TypeError):
-        raise ValueError(f"--budget is {text!r}, expected a number of cells, such as 2^27 or 1e8") from None
-    return int(number)
+    return with_settings(method_of(name), "method", given, f"the method {name}")
 
 
 def _answer(
@@ -189,7 +142,7 @@ def _answer(
         labels = best.labels["variable"].tolist()
         return result_text(task, labels), {"score": best.score, "labels": labels}, best.how
     except MethodError as error:
-        raise ValueError(f"{model}: {error} (here: --method, --budget, --option)") from None
+        raise ValueError(f"{model}: {error} (here: --inference-method, --set method.FIELD=VALUE)") from None
     except NoLabelingError:
         given = "" if evidence is None else f" given {evidence}"
         raise ValueError(

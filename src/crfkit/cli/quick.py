@@ -52,7 +52,7 @@ def arguments_of(command: Callable[..., None], given: Sequence[str]) -> dict[str
         if not word.startswith("-") or word == "-":
             plain.append(word)
             continue
-        if word not in options:
+        if word not in options or options[word][2].callback is not None:
             return None
         name, kind, info = options[word]
         value: Any = True if kind is bool else _value(kind, next(words, None), info)

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
 from crfkit._safe.printable import shown
-from crfkit.cli.options import AsJson, Quiet, Threads, check_choice
-from crfkit.cli.reads import Reading, with_reading
-
-if TYPE_CHECKING:
-    from crfkit.models.uncertainty import Uncertainty
-
-_METHODS = ("least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy", "density")
+from crfkit.cli.groups.compose import composed
+from crfkit.cli.groups.data import Data
+from crfkit.cli.groups.judging import By, Top
+from crfkit.cli.groups.output import Running
+from crfkit.cli.messages import check_choice
 
 
-@with_reading
+@composed
 def rank(
     model: Annotated[str, typer.Argument(help="A model of any kind.")],
     data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
-    by: Annotated[str, typer.Option("--by", help=f"One of {', '.join(_METHODS)}.")] = "entropy",
-    top: Annotated[int, typer.Option("--top", help="Sequences to print; 0: all.", min=0)] = 0,
+    by: By = "entropy",
+    top: Top = 0,
     *,
-    reading: Reading,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    reading: Data,
+    running: Running,
 ) -> None:
     """Print sequences, the most uncertain first: those are worth a label.
 
@@ -47,9 +43,10 @@ def rank(
     from crfkit.cli.tagging import Tagger
     from crfkit.data.batch import Batch
     from crfkit.data.formats.columns import Columns
+    from crfkit.models.uncertainty import Uncertainty
 
-    check_choice("--by", by, _METHODS)
-    tagger = Tagger(model, threads=threads)
+    check_choice("--by", by, get_args(Uncertainty))
+    tagger = Tagger(model, threads=running.jobs)
     batches: list[Batch] = []
     texts: list[str] = []
     for block in reading.blocks(data, attributes=tagger.attributes):
@@ -59,10 +56,12 @@ def rank(
         texts += [" ".join(words[a:b]) for a, b in pairwise(ptr)]
     if not batches:
         raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
-    unsure = tagger.model.uncertainty(Batch.concat(batches), cast("Uncertainty", by), threads=threads)
+    unsure = tagger.model.uncertainty(Batch.concat(batches), cast(Uncertainty, by), threads=running.jobs)
     order = np.argsort(-unsure, kind="stable")[: top or None]
     for n in order.tolist():
         row: dict[str, Any] = {"sequence": n + 1, "uncertainty": float(unsure[n]), "text": texts[n]}
         print(
-            json.dumps(row, ensure_ascii=False) if as_json else f"{n + 1}\t{unsure[n]:.6f}\t{shown(texts[n])}"
+            json.dumps(row, ensure_ascii=False)
+            if running.as_json
+            else f"{n + 1}\t{unsure[n]:.6f}\t{shown(texts[n])}"
         )

@@ -5,33 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from crfkit.cli.structures import Asked
+    from crfkit.cli.groups.model import Asked
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
 
-__all__ = ["DictionaryFiles", "Internal", "dictionaries_of", "extractor_for", "label_of", "labels_alone"]
-__all__ += ["recipe_of", "transitions_of", "with_internal"]
-
-DictionaryFiles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--dictionary",
-        help="NAME=FILE, one entry a line: how similar words, or segments, are to its entries; a template "
-        "names it, as in jaccard(0, NAME)[..]. May be given again.",
-    ),
-]
-Internal = Annotated[
-    bool,
-    typer.Option(
-        "--internal-dictionary",
-        help="Also compare words, or segments, with the segments of the training data, label by label.",
-    ),
+__all__ = [
+    "columns_read",
+    "default_recipe",
+    "extractor_for",
+    "label_of",
+    "labels_alone",
+    "transitions_of",
+    "with_internal",
 ]
 
 
@@ -44,7 +33,6 @@ def extractor_for(
     tables: Mapping[str, Any],
 ) -> Extractor:
     """Return what makes attributes of such columns; `columns` are names from the command line."""
-    from crfkit.data.formats.columns import CONLLU
     from crfkit.data.formats.registry import find
     from crfkit.features import Extractor
 
@@ -52,10 +40,7 @@ def extractor_for(
     place = read.place(label)
     if len(read.names) < 2:
         raise ValueError(f"{read.source} has one column, expected tokens and labels; add a column of labels")
-    if recipe is None and read.format == "conllu":
-        recipe = default_recipe([read.names[CONLLU.index("form")]], asked.segmental, tables)
-    others = [name for c, name in enumerate(read.names) if c != place]
-    recipe = recipe or default_recipe(others, asked.segmental, tables)
+    recipe = recipe or default_recipe(columns_read(read, place), asked.segmental, tables)
     if recipe.segmental and not asked.segmental:
         raise ValueError(
             "the template has lines of segments (begin:, end:, segment:); give --structure semi too, or "
@@ -75,6 +60,15 @@ def label_of(read: Columns, label: str | int | None) -> str | int:
     if "label" in read.names:
         return "label"
     return CONLLU.index("upos") if read.format == "conllu" else -1
+
+
+def columns_read(read: Columns, label: int | None) -> list[str]:
+    """Return what a recipe reads where none is given: of CoNLL-U the forms, else all but the label."""
+    from crfkit.data.formats.columns import CONLLU
+
+    if read.format == "conllu":
+        return [read.names[CONLLU.index("form")]]
+    return [name for c, name in enumerate(read.names) if c != label]
 
 
 def transitions_of(extract: Extractor | None) -> Literal["all", "none"]:
@@ -128,38 +122,6 @@ def _compared(word: str, name: str, segments: bool) -> list[str]:
 
     kind, place = ("segment: ", "[..]") if segments else ("", "[0]")
     return [f"{kind}{similarity}({word}, {quote(name)}){place}" for similarity in SIMILARITIES]
-
-
-def recipe_of(template: str | None, tables: Mapping[str, Any]) -> Recipe | None:
-    """Return the recipe of --template, which must use the dictionaries that are given; None without one."""
-    from crfkit.features import read_recipe
-
-    if template is None:
-        return None
-    recipe = read_recipe(template, resources=dict(tables))
-    used = {str(f.arguments[0]) for t in recipe.templates for f in t.fields if f.arguments}
-    for name in tables:
-        if name not in used:
-            raise ValueError(
-                f"{template} does not use the dictionary {name!r}; add a line such as "
-                f"segment: jaccard(0, {name})[..], or leave --dictionary out"
-            )
-    return recipe
-
-
-def dictionaries_of(given: Sequence[str] | None) -> dict[str, Any]:
-    """Return the dictionaries of --dictionary NAME=FILE, by name."""
-    from crfkit.features import Dictionary
-
-    found: dict[str, Any] = {}
-    for text in given or ():
-        name, equals, path = text.partition("=")
-        if not name or not equals or not path:
-            raise ValueError(f"--dictionary is {text!r}, expected NAME=FILE, such as cities=cities.txt")
-        if name in found:
-            raise ValueError(f"--dictionary has the name {name!r} twice; name them apart")
-        found[name] = Dictionary.read(path, name=name)
-    return found
 
 
 def with_internal(recipe: Recipe, columns: Columns, gold: Dataset, *, segments: bool) -> Recipe:

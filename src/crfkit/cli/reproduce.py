@@ -8,26 +8,31 @@ from typing import Annotated
 
 import typer
 
-from crfkit.cli.options import AsJson, Quiet, Threads, say
+from crfkit.cli.groups.compose import composed, option
+from crfkit.cli.groups.output import Running
+from crfkit.cli.groups.training import Seed
+from crfkit.cli.messages import say
 
 
+@composed
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="An experiment of --list.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    listed: Annotated[bool, option("Data", "--list", help="List all experiments.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small version on generated data, in seconds.")
+        bool, option("Data", "--quick", help="A small version on generated data, in seconds.")
     ] = False,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Folder of the report; default: reproduce-NAME.")
+        str | None, option("Output", "--output", "-o", help="Folder of the report; default: reproduce-NAME.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option("--data", help="Folder of the corpora; default: CRFKIT_DATA.")
+        str | None, option("Data", "--data", help="Folder of the corpora; default: CRFKIT_DATA.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the first run.", min=0)] = 0,
-    runs: Annotated[int | None, typer.Option("--runs", help="Runs; default: the paper's.", min=1)] = None,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    seed: Seed = 0,
+    runs: Annotated[
+        int | None, option("Training", "--runs", help="Runs; default: the paper's.", min=1)
+    ] = None,
+    *,
+    running: Running,
 ) -> None:
     """Run an experiment of a paper and report its numbers beside ours.
 
@@ -48,7 +53,7 @@ def reproduce(
     if listed:
         if name is not None:
             raise ValueError(f"--list lists all experiments; leave {name} out")
-        if as_json:
+        if running.as_json:
             print(json.dumps([asdict(one) for one in papers.EXPERIMENTS.values()], ensure_ascii=False))
             return
         for one in papers.EXPERIMENTS.values():
@@ -65,8 +70,10 @@ def reproduce(
         raise ValueError(
             f"{'--data' if data is not None else 'CRFKIT_DATA'} is {found}, which is not a folder"
         )
-    given = papers.Given(None if found is None else Path(found), quick, threads)
-    results = papers.reproduce(entry, given, folder, seed=seed, runs=runs, progress=False if quiet else None)
-    if as_json:
+    given = papers.Given(None if found is None else Path(found), quick, running.jobs)
+    results = papers.reproduce(
+        entry, given, folder, seed=seed, runs=runs, progress=False if running.quiet else None
+    )
+    if running.as_json:
         print(json.dumps([asdict(one) for one in results], ensure_ascii=False))
-    say(f"{folder / 'report.md'}: {len(results)} numbers", quiet or as_json)
+    say(f"{folder / 'report.md'}: {len(results)} numbers", running.quiet or running.as_json)

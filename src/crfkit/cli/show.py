@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crfkit._safe.printable import shown
-from crfkit.cli.options import AsJson
+from crfkit.cli.groups.compose import option
+from crfkit.cli.groups.judging import Top
+from crfkit.cli.groups.output import AsJson
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
@@ -20,12 +22,14 @@ _NO_END = 1 << 16  # columns, where nobody looks at a screen
 
 def show(
     model: Annotated[str, typer.Argument(help="A model of any kind.")],
-    top: Annotated[int, typer.Option("--top", help="Strongest weights for each label.", min=0)] = 5,
+    top: Top = 5,
     label: Annotated[
-        list[str] | None, typer.Option("--label", help="Only this label; may be given again.")
+        list[str] | None, option("Judging", "--label", help="Only this label; may be given again.")
     ] = None,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Sizes and training only, no tables.")] = False,
+    quiet: Annotated[
+        bool, option("Output", "--quiet", "-q", help="Sizes and training only, no tables.")
+    ] = False,
 ) -> None:
     """Print what is in a model: sizes, strongest weights, training.
 
@@ -72,7 +76,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
     """Return everything that is shown, as plain data."""
     import numpy as np
 
-    from crfkit.cli.train import summary_of
+    from crfkit.cli.summaries import summary_of
     from crfkit.structures import SemiMarkov
 
     layout = model.layout
@@ -164,7 +168,7 @@ def _print(made: dict[str, Any], tables: bool) -> None:
     if made["recipe"] is not None:
         line("recipe", some(made["recipe"].splitlines(), 12, "; ", "lines"))
     if made["training"]:
-        from crfkit.cli.train import training_lines
+        from crfkit.cli.summaries import training_lines
 
         for name, text in training_lines(made["training"]):
             line(name, text)

@@ -37,7 +37,7 @@ def show_graph(path: str, model: GraphModel, as_json: bool, *, top: int = 0) -> 
         )
     lines.append(("weights", f"{made['weights']:,}; {made['nonzero']:,} are not 0"))
     if made["training"] is not None:
-        from crfkit.cli.train import training_lines
+        from crfkit.cli.summaries import training_lines
 
         lines += training_lines(made["training"])
     lines += [(name, made[name]) for name in ("notes", "license") if made[name]]

@@ -4,42 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from crfkit.cli import learning, recipes
 
 if TYPE_CHECKING:
-    from crfkit.cli.structures import Asked
+    from crfkit.cli.groups.data import LabeledData
+    from crfkit.cli.groups.features import Features
+    from crfkit.cli.groups.model import Asked
     from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
     from crfkit.training import BlockedData
 
-__all__ = ["BlockPositions", "prepare_blocks"]
-
-BlockPositions = Annotated[
-    int | None,
-    typer.Option(
-        "--block-positions",
-        help="For data larger than memory: keep them in blocks of so many positions (100000) on disk, in a "
-        "temporary folder beside the model; for lbfgs, owlqn, sgd, sgd-l1, adagrad, ...",
-        min=1,
-    ),
-]
+__all__ = ["prepare_blocks"]
 
 
 def prepare_blocks(
     paths: Sequence[str],
     folder: Path,
     positions: int,
-    reading: dict[str, Any],
+    reading: LabeledData,
+    features: Features,
     asked: Asked,
     *,
-    label: str | int | None,
-    template: str | None,
-    dictionaries: Sequence[str] | None = None,
-    internal: bool = False,
     threads: int | None,
     say: Callable[[str], object] | None,
 ) -> learning.Learning[BlockedData]:
@@ -49,10 +36,10 @@ def prepare_blocks(
     from crfkit.data.dataset import Dataset
     from crfkit.training import BlockedData
 
-    if internal:
+    if features.internal:
         raise ValueError("--internal-dictionary needs the data in memory; leave --block-positions out")
-    tables = recipes.dictionaries_of(dictionaries)
-    recipe = recipes.recipe_of(template, tables)  # errors in it come first
+    tables = features.tables
+    recipe, given = features.recipe(tables), reading.keywords  # errors in them come first
     learning.check_paths(paths)
     made: list[Extractor] = []
     places = Places()
@@ -60,20 +47,20 @@ def prepare_blocks(
     def parts() -> Iterator[Dataset]:
         first: data.Columns | Dataset | None = None
         for path in paths:
-            for chunk in data.stream(path, chunk_positions=positions, say=say, **reading):
+            for chunk in data.stream(path, chunk_positions=positions, say=say, **given):
                 first = chunk if first is None else first
                 places.add_data("standard input" if path == "-" else path, chunk)
                 if isinstance(first, Dataset):
-                    learning.check_attributes(paths, [first, chunk], template, label, dictionaries)
+                    learning.check_attributes(paths, [first, chunk], reading, features)
                     assert isinstance(chunk, Dataset)
                     yield chunk.renamed(first)
                     continue
-                learning.check_attributes(paths, [first, chunk], None, None)
+                learning.check_kinds(paths, [first, chunk])
                 assert isinstance(chunk, data.Columns)
                 learning.check_columns(chunk, first)
                 if not made:
                     made.append(
-                        recipes.extractor_for(chunk, recipe, reading["columns"], label, asked, tables)
+                        recipes.extractor_for(chunk, recipe, given["columns"], reading.label, asked, tables)
                     )
                 yield made[0](chunk, threads)
 

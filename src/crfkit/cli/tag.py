@@ -11,118 +11,90 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit.cli.globals import Keeping
-from crfkit.cli.options import AsJson, Quiet, Threads, check_output, say
-from crfkit.cli.reads import LabeledReading, with_reading
+from crfkit.cli.groups.answers import Answers
+from crfkit.cli.groups.compose import composed, option
+from crfkit.cli.groups.data import LabeledData
+from crfkit.cli.groups.output import Running
+from crfkit.cli.messages import check_output, say
 from crfkit.cli.streams import json_line
 from crfkit.errors import UnknownAttributesWarning
 
 if TYPE_CHECKING:
     from crfkit.arrays import Bools
+    from crfkit.cli.graph_answers import GraphTagger
     from crfkit.cli.tagging import Tagger
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
-    from crfkit.models.graph_model import GraphModel
-    from crfkit.models.model import Model
     from crfkit.structures.gold import Sets
 
 
-@with_reading
+@composed
 def tag(
     model: Annotated[
         str, typer.Argument(help="A model of crfkit, or of a program that crfkit convert reads.")
     ],
     data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
-    output: Annotated[str, typer.Option("--output", "-o", help="Where to; gzip if it ends in .gz.")] = "-",
-    marginals: Annotated[
-        bool, typer.Option("--marginals", help="Add the probability of every label: label/probability.")
-    ] = False,
-    kbest: Annotated[
-        int | None, typer.Option("--kbest", "-k", help="The K best labelings of each sequence.", min=1)
-    ] = None,
-    labels_only: Annotated[
-        bool, typer.Option("--labels-only", help="Print labels without the columns of the input.")
-    ] = False,
-    segments: Annotated[
-        bool,
-        typer.Option(
-            "--segments",
-            help="Print JSON lines with segments as [start, end, label]; with --marginals also their "
-            "probabilities.",
-        ),
-    ] = False,
-    spans: Annotated[
-        bool,
-        typer.Option("--spans", help="Print one segment a line: sequence, begin, end, label, text."),
-    ] = False,
-    confidence: Annotated[
-        bool, typer.Option("--confidence", help="With --spans: add the probability of each segment.")
-    ] = False,
-    given: Annotated[
-        bool,
-        typer.Option("--given", help="Keep the labels that the input has; other text there leaves it free."),
-    ] = False,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Label data of which the model knows next to no attribute, too."),
-    ] = False,
+    output: Annotated[
+        str, option("Output", "--output", "-o", help="Where to; gzip if it ends in .gz.")
+    ] = "-",
     *,
-    keeping: Keeping,
-    reading: LabeledReading,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    reading: LabeledData,
+    answers: Answers,
+    running: Running,
 ) -> None:
     """Print data with the best labels in a further column.
 
     As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
-    which train and eval skip, are kept; comments, a header and the column that numbers sequences are left
+    which train and evaluate skip, are kept; comments, a header and the column that numbers sequences are left
     out, and of CoNLL-U what is not a word (1-2, 1.1). Data with attributes (CRFsuite's text) have no columns
     to repeat: only labels are printed. With --kbest, every labeling comes after a line "# rank probability",
     ranks from 1. A model of segments prints tags, where it was trained on tags. A model of graphs has a
     further column for each kind, and reads labels of no column.
 
-    With --once, --at-most, --at-least, --exactly, --before and --implies labels are the best that keep these
-    constraints on whole sequences. A label is an exact name; where labels spell segments, PER counts segments
-    of this type and B-PER positions.
+    With --constraint labels are the best that keep it on whole sequences. A label is an exact name;
+    where labels spell segments, PER counts segments of this type and B-PER positions.
 
     Data of another kind than the model was trained on are refused: of their first 200 attributes or more it
     knows less than 2 %. With --force they are labeled, and there is a warning.
 
-    --spans prints the segments that labels spell, or, where they are plain, runs of equal labels, with TABs
-    between sequence (counted from 1), begin (counted from 0), end (one past the last position), label, words
-    of the first column and, with --confidence, the probability of exactly this segment: both ends and the
-    label. With --json, each line is an object with these names.
+    --print spans prints the segments that labels spell, or, where they are plain, runs of equal labels, with
+    TABs between sequence (counted from 1), start (counted from 0), end (one past the last position), label,
+    words of the first column and, with --print spans,proba, the probability of exactly this segment: both
+    ends and the label. With --json, each line is a sequence with its segments as [start, end, label].
 
     For example:
 
       crfkit tag chunks.crf test.txt -o tagged.txt.gz
-      gzip -dc test.gz | crfkit tag chunks.crf --labels-only
+      gzip -dc test.gz | crfkit tag chunks.crf --print labels
       crfkit tag places.crf cities.tsv --separator tab
       crfkit tag usaddr.crfsuite items.jsonl --kbest 3 --json
-      crfkit tag names.crf test.txt --segments --marginals
-      crfkit tag usaddr.crf lines.txt --once all --at-most ZipCode=1
-      crfkit tag names.crf test.txt --spans --confidence
+      crfkit tag names.crf test.txt --print spans,proba --json
+      crfkit tag usaddr.crf lines.txt --constraint at-most:ZipCode:1
+      crfkit tag names.crf test.txt --print spans
     """
     from crfkit.cli.tagging import Tagger
     from crfkit.models.files import GraphFileError
 
-    asked = Asked(marginals, kbest, labels_only, given, as_json, segments, spans, confidence)
+    answers.check(running.as_json)
     check_output(output, read=[model, data])
+    threads, quiet = running.jobs, running.quiet
     if data == "-" and sys.stdin.isatty():
         say("reading standard input; Ctrl-D ends it", quiet)
     try:
-        tagger = Tagger(model, reading.label_column, threads, keeping)
+        tagger = Tagger(model, reading.label, threads, answers)
     except GraphFileError as error:
-        with _refusing(force):
-            _tag_graphs(model, error.model, data, output, asked, reading, keeping, threads, quiet)
+        from crfkit.cli.graph_answers import GraphTagger
+
+        with _refusing(answers.force):
+            _tag_graphs(GraphTagger(model, error.model, threads), data, output, reading, answers, running)
         return
-    asked.check(tagger.model)
+    answers.check_model(tagger.model)
+    asked = Asked(answers, running.as_json)
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
     source = "standard input" if data == "-" else data
-    with _refusing(force):
+    with _refusing(answers.force):
         written = _write(output, _answers(tagger, blocks, asked, source))
     if not written:
         raise ValueError(f"{source} holds no sequence; give data")
@@ -142,79 +114,44 @@ def _refusing(force: bool) -> Iterator[None]:
 
 
 def _tag_graphs(
-    model: str,
-    found: GraphModel,
-    data: str,
-    output: str,
-    asked: Asked,
-    reading: LabeledReading,
-    keeping: Keeping,
-    threads: int | None,
-    quiet: bool,
+    tagger: GraphTagger, data: str, output: str, reading: LabeledData, answers: Answers, running: Running
 ) -> None:
     """Tag with a model of graphs: a further column for each kind."""
-    from crfkit.cli.graph_answers import GraphTagger
-
-    for option, given in (
-        ("--kbest", asked.kbest),
-        ("--segments", asked.segments),
-        ("--spans", asked.spans),
-        ("--given", asked.given),
-        ("--once and other constraints", keeping.constraints),
-        ("--label", reading.label_column is not None),
+    for name, given in (
+        ("--kbest", answers.kbest),
+        ("--print spans", answers.spans),
+        ("--given", answers.given),
+        ("--constraint", answers.constraints),
+        ("--label-column", reading.label is not None),
     ):
         if given:
-            raise ValueError(f"{option}: not for models of graphs, and {model} is one; leave it out")
-    tagger = GraphTagger(model, found, threads)
-    answers = (
-        tagger.tagged(block, marginals=asked.marginals, labels_only=asked.labels_only, as_json=asked.as_json)
+            raise ValueError(f"{name}: not for models of graphs, and {tagger.source} is one; leave it out")
+    lines = (
+        tagger.tagged(
+            block, marginals=answers.proba, labels_only=answers.labels_only, as_json=running.as_json
+        )
         for block in tagger.blocks(reading, data, docstart="keep")
     )
-    if not _write(output, answers):
+    if not _write(output, lines):
         raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What to print of each sequence."""
+    """What to print of each sequence, and how."""
 
-    marginals: bool
-    kbest: int | None
-    labels_only: bool
-    given: bool
+    answers: Answers
     as_json: bool
-    segments: bool = False
-    spans: bool = False
-    confidence: bool = False
 
-    def __post_init__(self) -> None:
-        if self.confidence and not self.spans:
-            raise ValueError("--confidence belongs to --spans; give both, or --marginals")
-        if self.spans and (self.marginals or self.kbest is not None or self.labels_only or self.segments):
-            raise ValueError(
-                "--spans prints segments by themselves; leave out --marginals, --kbest, --labels-only and "
-                "--segments"
-            )
-        if self.marginals and self.kbest is not None:
-            raise ValueError(
-                "--marginals belong to positions and --kbest to whole labelings; give one of them"
-            )
-        if self.labels_only and self.marginals and not self.as_json and not self.segments:
-            raise ValueError("--labels-only prints only labels; leave it out to see --marginals")
-
-    def check(self, model: Model) -> None:
-        """Refuse what constraints on whole labelings do not go with."""
-        if model.constraints and (self.kbest or self.marginals or self.confidence):
-            given = "--kbest" if self.kbest else "--marginals" if self.marginals else "--confidence"
-            raise ValueError(
-                f"{given} does not know constraints on whole labelings (--once and others, or those of the "
-                f"model): leave {given} or the constraints out"
-            )
+    @property
+    def lines(self) -> bool:
+        """Whether each segment is a line."""
+        return self.answers.spans and not self.as_json
 
     @property
     def labels_alone(self) -> bool:
         """Whether the best labels are all that is asked for."""
-        return not (self.marginals or self.kbest or self.as_json or self.segments or self.spans)
+        return not (self.answers.proba or self.answers.kbest or self.as_json or self.answers.spans)
 
 
 def _write(output: str, answers: Iterator[bytes]) -> bool:
@@ -247,14 +184,9 @@ def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int)
     """Return the segments of a block, one in each line; `seen` sequences came before."""
     from crfkit.cli.answers import span_rows
 
-    forced = tagger.forced(block) if asked.given else None
-    rows = span_rows(tagger, block, forced, seen, confidence=asked.confidence)
-    if asked.as_json:
-        return "".join(json_line(row) for row in rows).encode()
-    cells = (
-        [f"{cell:.6f}" if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows
-    )
-    return "".join("\t".join(row) + "\n" for row in cells).encode("utf-8", "surrogateescape")
+    forced = tagger.forced(block) if asked.answers.given else None
+    rows = span_rows(tagger, block, forced, seen, confidence=asked.answers.proba)
+    return "".join("\t".join(row) + "\n" for row in rows).encode("utf-8", "surrogateescape")
 
 
 def _answers(
@@ -266,7 +198,7 @@ def _answers(
     seen = 0
     for block in blocks:
         with located(block, seen, source):
-            lines = _spans_of(tagger, block, asked, seen) if asked.spans else _of_block(tagger, block, asked)
+            lines = _spans_of(tagger, block, asked, seen) if asked.lines else _of_block(tagger, block, asked)
         seen += len(block)
         yield lines
 
@@ -277,8 +209,8 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
     from crfkit.data.formats.columns import Columns
 
     batch = tagger.batch(block)
-    forced = tagger.forced(block) if asked.given else None
-    columns = block if isinstance(block, Columns) and not asked.labels_only else None
+    forced = tagger.forced(block) if asked.answers.given else None
+    columns = block if isinstance(block, Columns) and not asked.answers.labels_only else None
     if asked.labels_alone:
         best = tagger.path(batch, forced)
         spelling = tagger.model.spelling
@@ -293,7 +225,7 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
     lines: list[str] = []
     for n, answer in enumerate(_of_sequences(tagger, batch, forced, asked)):
         mine = [column[ptr[n] : ptr[n + 1]] for column in fields]
-        if asked.as_json or asked.segments:
+        if asked.as_json:
             given = dict(zip(names, mine, strict=True))
             lines.append(json_line({**given, **answer}))
         else:
@@ -326,25 +258,25 @@ def _of_sequences(
     from crfkit.models.scores import decoded
 
     model, threads, begin = tagger.model, tagger.threads, 0
-    answer = SegmentAnswers(model) if asked.segments else LabelAnswers(model)
-    if asked.kbest is not None:
+    answer = SegmentAnswers(model) if asked.answers.spans else LabelAnswers(model)
+    if asked.answers.kbest is not None:
         answer.check_kbest()
     for part, potentials in model.parts(
-        batch, allowed=forced, threads=threads, cells=answer.cells(asked.marginals)
+        batch, allowed=forced, threads=threads, cells=answer.cells(asked.answers.proba)
     ):
         with counted_from(begin):
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads))  # [N]
             found: list[list[inference.Labeling]]
             if model.constraints:
                 found = [[one] for one in tagger.constrained(potentials)]
-            elif asked.kbest is None:
+            elif asked.answers.kbest is None:
                 found = [[one] for one in decoded(potentials, threads, model.states, model.decision)]
             else:
-                found = kbest_of(model, potentials, asked.kbest, threads)
+                found = kbest_of(model, potentials, asked.answers.kbest, threads)
                 if not all(found):
                     raise NoLabelingError([bool(several) for several in found].index(False))
             best = [several[0] for several in found]
-            more = answer.marginals(potentials, best, threads) if asked.marginals else [{}] * len(best)
+            more = answer.marginals(potentials, best, threads) if asked.answers.proba else [{}] * len(best)
         begin += part.sequences
         for n, several in enumerate(found):
             plain = [
@@ -354,4 +286,4 @@ def _of_sequences(
                 }
                 for labeling in several
             ]
-            yield {"kbest": plain} if asked.kbest is not None else plain[0] | more[n]
+            yield {"kbest": plain} if asked.answers.kbest is not None else plain[0] | more[n]

@@ -1,4 +1,4 @@
-"""Models of any kind, and batches for them from blocks of data: what tag, eval and explain share."""
+"""Models of any kind, and batches for them from blocks of data: what tag, evaluate and explain share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from crfkit._safe.printable import counted
 from crfkit.arrays import Bools
-from crfkit.cli.globals import Keeping
-from crfkit.cli.options import say
+from crfkit.cli.groups.constraints import Keeping
+from crfkit.cli.messages import say
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -27,7 +27,7 @@ from crfkit.structures.gold import Path, Sets, sets_of
 __all__ = ["REMEDY", "Tagger", "check_gold", "sequences"]
 
 T = TypeVar("T")
-REMEDY = "give data with a column of labels, or name the column with --label"
+REMEDY = "give data with a column of labels, or name the column with --label-column"
 
 
 def check_gold(block: Columns, label: str | int | None, recipe: Recipe | None, who: str) -> int:

@@ -168,10 +168,10 @@ def _next(output: str, folder: str) -> list[str]:
     train_file, test_file = (shlex.quote(os.path.join(folder, name)) for name in ("train.txt", "test.txt"))
     echo = "echo '221B Baker St, London NW1 6XE' | tr ' ' '\\n' |"
     return [
-        f"{echo} crfkit tag {model} --marginals",
+        f"{echo} crfkit tag {model} --print proba",
         f"{echo} crfkit explain {model} --top 3",
         f"crfkit show {model} --label street",
-        f"crfkit eval {model} {test_file}",
+        f"crfkit evaluate {model} {test_file}",
         f"crfkit train {train_file} --dev {test_file} -o mine.crf",
         "crfkit demo --label-bias",
     ]

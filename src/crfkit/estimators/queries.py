@@ -141,7 +141,7 @@ class SequenceQueries(Estimator):
 
         "auto" is the F1 of entities where the labels of the model spell them (right are those with their type
         and both ends; O does not count), else the accuracy of tokens: as `Model.evaluate`, dev sets and
-        ``crfkit eval`` have it. Gold labels that the model does not know count as errors, with a
+        ``crfkit evaluate`` have it. Gold labels that the model does not know count as errors, with a
         `crfkit.errors.DataWarning`; where it knows none of them, a ValueError says so.
 
         Parameters

@@ -41,9 +41,11 @@ _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the 
 _APART = 30.0  # of the scales of values, above which plain L-BFGS needs many times the steps
 _MOST_BYTES = 6 << 30  # of the dual's marginals: Brown with 472 labels has 4 GB, where L-BFGS takes hours
 
-__all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "name_of", "objective_of"]
+__all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "kind_named", "name_of"]
+__all__ += ["objective_of"]
 
-#: Shorthand for optimizers: the class in `crfkit.optimize`, and options that differ from its defaults.
+#: Shorthand for optimizers: the class in `crfkit.optimize` or its `classic`, and options that differ from
+#: its defaults.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "lbfgs": ("LBFGS", {"max_iterations": 10_000}),
     "owlqn": (
@@ -156,20 +158,25 @@ def by_name(
     graphs: bool = False,
 ) -> Optimizer:
     """Return an optimizer with its default options; seed, threads and tolerance (gap) where it has them."""
-    from crfkit import optimize
-    from crfkit.optimize import classic
-
     key, known = name.lower().replace("_", "-"), {**NAMES, **(ON_GRAPHS if graphs else {})}
     if key not in known:
         close = difflib.get_close_matches(key, [*known, "auto"], n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"optimizer {name!r} is not known; expected one of auto, {', '.join(known)}{hint}")
     kind, options = known[key]
-    made = getattr(classic if kind in classic.__all__ else optimize, kind)
+    made = kind_named(kind)
     own = {f.name for f in fields(made)}
     shared = {"seed": seed, "threads": threads, **({"gap": tolerance} if tolerance else {})}
     optimizer: Optimizer = made(**options, **{k: v for k, v in shared.items() if k in own})
     return optimizer
+
+
+def kind_named(name: str) -> Any:
+    """Return a class of `NAMES`: of `crfkit.optimize`, or of its shelf of classics."""
+    from crfkit import optimize
+    from crfkit.optimize import classic
+
+    return getattr(optimize if hasattr(optimize, name) else classic, name)
 
 
 def name_of(optimizer: Any) -> str:

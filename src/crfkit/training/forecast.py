@@ -89,7 +89,7 @@ class Forecast:
     def remedy(self) -> str:
         """What makes training need less memory."""
         most = max(self.bytes, key=self.bytes.__getitem__)
-        fewer = "fewer weights (--features observed, --min-count 2)"
+        fewer = "fewer weights (--selection observed, --min-count 2)"
         steps = "weights of observed transitions only (--transitions observed)"
         first = steps if most == "dual" and self.labels > 64 else "" if most == "evaluation" else fewer
         return ", ".join(x for x in (first, "blocks on disk (--block-positions 100000)", "fewer labels") if x)

@@ -177,8 +177,8 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
 
 #: Options here as the command line spells them; others have to be set in Python.
 _SHELL = {
-    **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--features", "threads": "--threads"},
-    **{"transitions": "--transitions", "seed": "--seed", "max_iterations": "--max-iter"},
+    **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--selection", "threads": "--jobs"},
+    **{"transitions": "--transitions", "seed": "--seed", "max_iterations": "--max-iterations"},
     **{"optimizer": "--optimizer", "objective": "--objective", "max_seconds": "--max-seconds"},
     **{"tolerance": "--tolerance", "patience": "--patience", "order": "--order"},
 }

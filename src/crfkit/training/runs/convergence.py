@@ -173,12 +173,12 @@ def remedy_for(end: End, optimizer: Any, max_iterations: int | None) -> str:
     >>> remedy_for(End.LIMIT, LBFGS(), None)
     'Raise the limit, optimizer=LBFGS(max_iterations=2000), or tolerance (--tolerance).'
     >>> remedy_for(End.LIMIT, LBFGS(), 50)
-    'Raise max_iterations (--max-iter), which is 50, or tolerance (--tolerance).'
+    'Raise max_iterations (--max-iterations), which is 50, or tolerance (--tolerance).'
     """
     looser = "tolerance (--tolerance)"
     if end is End.LIMIT:
         if max_iterations is not None:
-            return f"Raise max_iterations (--max-iter), which is {max_iterations}, or {looser}."
+            return f"Raise max_iterations (--max-iterations), which is {max_iterations}, or {looser}."
         own = {f.name for f in fields(optimizer)} if is_dataclass(optimizer) else set()
         name = next((name for name in ("max_iterations", "max_passes") if name in own), None)
         if name is None:

@@ -1,127 +1,120 @@
-"""``crfkit eval``: how good labels are, and whether one system is better than another."""
+"""``crfkit evaluate``: how good labels are, and whether one system is better than another."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crfkit._safe.printable import counted
-from crfkit.cli.globals import Keeping
-from crfkit.cli.learning import METRICS
-from crfkit.cli.options import AsJson, Quiet, Threads
-from crfkit.cli.reads import LabeledReading, Reading, with_reading
+from crfkit.cli.groups.compose import composed
+from crfkit.cli.groups.constraints import Keeping
+from crfkit.cli.groups.data import Data, LabeledData
+from crfkit.cli.groups.judging import Judging
+from crfkit.cli.groups.output import Running
 
 if TYPE_CHECKING:
+    from crfkit.cli.graph_answers import GraphTagger
     from crfkit.cli.tagging import Tagger
     from crfkit.metrics import Metric
-    from crfkit.models.graph_model import GraphModel
     from crfkit.tags.reading import LabelScheme
 
 Labels = list[list[str]]
 
 
-@with_reading
+@composed
 def evaluate(
     model: Annotated[str | None, typer.Argument(help="A model of any kind.")] = None,
     data: Annotated[str | None, typer.Argument(help="Labeled data; - for standard input.")] = None,
-    predicted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--predicted", "-p", help="Instead: data whose last two columns are gold and predicted."
-        ),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option("--against", help="A second model, to compare with the first.")
-    ] = None,
-    metric: Annotated[
-        str, typer.Option("--metric", "-m", help=f"The number that counts, also in the bootstrap: {METRICS}.")
-    ] = "auto",
-    scheme: Annotated[
-        str | None,
-        typer.Option(
-            "--scheme",
-            help="How labels spell segments: lenient, conlleval, bio, bioes, ...; default: as the model was "
-            "trained with --scheme, else lenient.",
-        ),
-    ] = None,
-    tokens: Annotated[
-        bool, typer.Option("--tokens", help="Score labels even where they spell segments.")
-    ] = False,
-    samples: Annotated[int, typer.Option("--samples", help="Of the bootstrap.", min=1)] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.", min=0)] = 0,
     *,
+    reading: LabeledData,
     keeping: Keeping,
-    reading: LabeledReading,
-    threads: Threads = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    judging: Judging,
+    running: Running,
 ) -> None:
     """Print precision, recall and F1, and compare two systems.
 
     Scores are of segments, as conlleval counts them, where the labels of the model spell segments, else of
     labels; the last line is the metric and its value, as dev sets and scores in Python have it. With a
     second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
-    McNemar's test on tokens, and a paired bootstrap over sequences. --once, --at-most and others are
-    constraints that the labels of the first model keep, as in crfkit tag. Of a model of graphs, each kind is
+    McNemar's test on tokens, and a paired bootstrap over sequences. --constraint says what the
+    labels of the first model keep, as in crfkit tag. Of a model of graphs, each kind is
     scored by itself.
 
     For example:
 
-      crfkit eval chunks.crf test.txt
-      crfkit eval old.crf test.txt --against new.crf --metric segment_f1
-      crfkit tag chunks.crf test.txt | crfkit eval --predicted -
-      crfkit eval names.crf test.txt --against names.crf --at-most PER=1
+      crfkit evaluate chunks.crf test.txt
+      crfkit evaluate old.crf test.txt --against new.crf -m segment_f1
+      crfkit tag chunks.crf test.txt | crfkit evaluate --predicted -
+      crfkit evaluate names.crf test.txt --constraint at-most:PER:1
     """
     from crfkit import metrics
-    from crfkit.metrics.rule import metric_for
     from crfkit.models.files import GraphFileError
 
-    read_by: LabelScheme | None = None if scheme is None else _scheme(scheme)
-    if metric != "auto":
-        metrics.named(metric)
-    titles = predicted or [one for one in (model, against) if one]
-    if predicted:
-        if model is not None or data is not None or against is not None:
+    if judging.metric != "auto":
+        metrics.named(judging.metric)
+    read_by = None if judging.scheme is None else _scheme(judging.scheme)
+    if judging.predicted:
+        if model is not None or data is not None or judging.against is not None:
             raise ValueError("give either MODEL and DATA or --predicted FILE, not both")
         if keeping.constraints:
-            raise ValueError(
-                "--predicted has labels already; constraints (--once, --at-most, ...) need a MODEL"
-            )
-        gold, systems = _of_files(predicted, reading)
-        fits = metric_for({y for sequence in gold for y in sequence})
+            raise ValueError("--predicted has labels already; constraints (--constraint) need a MODEL")
+        found = _of_files(judging.predicted, reading, read_by)
     elif model is None or data is None:
         raise ValueError("give MODEL and DATA, or --predicted FILE with gold and predicted labels")
     else:
+        titles = [one for one in (model, judging.against) if one]
         try:
-            taggers = _taggers(titles, reading, threads, keeping)
+            taggers = _taggers(titles, reading, running.jobs, keeping)
         except GraphFileError as error:
-            if against is not None or keeping.constraints or metric != "auto":
+            if judging.against is not None or keeping.constraints or judging.metric != "auto":
                 raise
-            _of_graphs(model, error.model, data, reading, read_by or "lenient", tokens, threads, as_json)
+            from crfkit.cli.graph_answers import GraphTagger
+
+            tagger = GraphTagger(model, error.model, running.jobs)
+            _of_graphs(tagger, data, reading, read_by or "lenient", judging.tokens, running.as_json)
             return
-        gold, systems = _of_models(taggers, data, reading, threads, quiet)
-        judge: Any = taggers[0].model.judge()
-        fits = "segment_f1" if any(one.model.segmental for one in taggers) else judge.name
-        read_by = read_by or taggers[0].model.label_scheme
-    if not gold:
-        raise ValueError(f"{predicted[0] if predicted else data} holds no sequence; give labeled data")
-    chosen = metric if metric != "auto" else "token_accuracy" if tokens else fits
-    by_segment = fits == "segment_f1" and not tokens
-    read_by = read_by or "lenient"
-    made = _scores(titles, gold, systems, read_by if by_segment else None, aloud=not as_json)
-    spelled = {"scheme": read_by} if chosen.startswith("segment") else {}
+        found = _of_models(taggers, titles, data, reading, read_by, running)
+    if not found.gold:
+        raise ValueError(
+            f"{judging.predicted[0] if judging.predicted else data} holds no sequence; give labeled data"
+        )
+    _tell(found, judging, running.as_json)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Gold labels, what systems say, and how these are scored by default."""
+
+    titles: list[str]
+    gold: Labels
+    systems: list[Labels]
+    fits: str  #: the metric that fits the labels
+    scheme: LabelScheme
+
+
+def _tell(found: Found, judging: Judging, as_json: bool) -> None:
+    """Print scores and, of two systems, whether their difference could be luck."""
+    from crfkit import metrics
+
+    gold, systems = found.gold, found.systems
+    chosen = judging.metric
+    if chosen == "auto":
+        chosen = "token_accuracy" if judging.tokens else found.fits
+    by_segment = found.fits == "segment_f1" and not judging.tokens
+    made = _scores(found.titles, gold, systems, found.scheme if by_segment else None, aloud=not as_json)
+    spelled = {"scheme": found.scheme} if chosen.startswith("segment") else {}
     made["metric"] = chosen
-    for one, found in zip(made["systems"], systems, strict=True):
-        one["score"] = metrics.named(chosen, **spelled)(gold, found)
+    for one, labels in zip(made["systems"], systems, strict=True):
+        one["score"] = metrics.named(chosen, **spelled)(gold, labels)
     if len(systems) == 2:
-        made |= _compare(gold, systems, metrics.named(chosen, **spelled), samples, seed)
+        made |= _compare(gold, systems, metrics.named(chosen, **spelled), judging.samples, judging.seed)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))
     elif len(systems) == 2:
-        _print_comparison(titles, made)
+        _print_comparison(found.titles, made)
     else:
         print(f"{chosen} {made['systems'][0]['score']:.4f}")
 
@@ -154,15 +147,12 @@ def _scores(
     return made
 
 
-def _taggers(
-    paths: list[str], reading: LabeledReading, threads: int | None, keeping: Keeping
-) -> list[Tagger]:
+def _taggers(paths: list[str], reading: LabeledData, threads: int | None, keeping: Keeping) -> list[Tagger]:
     """Return the models, which must read the same data."""
     from crfkit.cli.tagging import Tagger
 
     taggers = [
-        Tagger(path, reading.label_column, threads, keeping if i == 0 else None)
-        for i, path in enumerate(paths)
+        Tagger(path, reading.label, threads, keeping if i == 0 else None) for i, path in enumerate(paths)
     ]
     first = taggers[0]
     for other in taggers[1:]:
@@ -175,8 +165,13 @@ def _taggers(
 
 
 def _of_models(
-    taggers: list[Tagger], data: str, reading: LabeledReading, threads: int | None, quiet: bool
-) -> tuple[Labels, list[Labels]]:
+    taggers: list[Tagger],
+    titles: list[str],
+    data: str,
+    reading: LabeledData,
+    scheme: LabelScheme | None,
+    running: Running,
+) -> Found:
     """Return gold labels, and the predictions of each model on the same data, read once."""
     from crfkit.cli.places import located
     from crfkit.cli.tagging import sequences
@@ -188,7 +183,7 @@ def _of_models(
     gold: Labels = []
     found: list[Labels] = [[] for _ in taggers]
     seen = 0
-    for block in reading.blocks(data, attributes=first.attributes, threads=threads):
+    for block in reading.blocks(data, attributes=first.attributes, threads=running.jobs):
         labels = first.gold(block)
         if None in labels:
             raise ValueError(f"{data} has positions without a label; give labeled data")
@@ -202,38 +197,33 @@ def _of_models(
     for tagger in taggers:
         tagger.check_known(gold, "standard input" if data == "-" else data)
     for tagger in taggers:
-        tagger.tell(quiet)
+        tagger.tell(running.quiet)
     if stretches:
         gold = stretches_as_tags(gold)
         found = [
             mine if tagger.model.segmental else stretches_as_tags(mine)
             for tagger, mine in zip(taggers, found, strict=True)
         ]
-    return gold, found
+    judge: Any = first.model.judge()
+    fits = "segment_f1" if any(one.model.segmental for one in taggers) else judge.name
+    return Found(titles, gold, found, fits, scheme or first.model.label_scheme or "lenient")
 
 
 def _of_graphs(
-    path: str,
-    model: GraphModel,
-    data: str,
-    reading: Reading,
-    scheme: LabelScheme,
-    tokens: bool,
-    threads: int | None,
-    as_json: bool,
+    tagger: GraphTagger, data: str, reading: Data, scheme: LabelScheme, tokens: bool, as_json: bool
 ) -> None:
     """Print the scores of a model of graphs: of each kind, and how many sequences are right in all."""
-    from crfkit.cli.graph_answers import GraphTagger
     from crfkit.cli.tagging import REMEDY
     from crfkit.metrics.rule import check_known, metric_for
 
-    tagger = GraphTagger(path, model, threads)
     gold, found = tagger.judged(reading, data)
     if not any(gold.values()):
         raise ValueError(f"{data} holds no sequence; give labeled data")
     made: dict[str, Any] = {"kinds": {}}
     for kind in tagger.kinds:
-        check_known(gold[kind], tagger.names(kind), source=f"{data}, kind {kind}", who=path, remedy=REMEDY)
+        check_known(
+            gold[kind], tagger.names(kind), source=f"{data}, kind {kind}", who=tagger.source, remedy=REMEDY
+        )
         spells = metric_for(tagger.names(kind)) == "segment_f1" and not tokens
         if not as_json:
             print(f"{kind}:")
@@ -251,11 +241,11 @@ def _of_graphs(
         print(f"accuracy {made['score']:.4f}")
 
 
-def _of_files(paths: list[str], reading: Reading) -> tuple[Labels, list[Labels]]:
+def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Found:
     """Return gold labels and those of each file; all files have the same gold labels."""
     from crfkit.cli.tagging import sequences
     from crfkit.data.formats.columns import Columns
-    from crfkit.metrics.rule import some
+    from crfkit.metrics.rule import metric_for, some
 
     if len(paths) > 2:
         raise ValueError(f"--predicted is given {len(paths)} times, expected once or twice")
@@ -280,7 +270,8 @@ def _of_files(paths: list[str], reading: Reading) -> tuple[Labels, list[Labels]]
         raise ValueError(
             f"{paths[0]} and {paths[1]} differ in their gold labels; they must be of the same data"
         )
-    return golds[0], found
+    fits = metric_for({y for sequence in golds[0] for y in sequence})
+    return Found(paths, golds[0], found, fits, scheme or "lenient")
 
 
 def _plain(scores: Any) -> dict[str, Any]:

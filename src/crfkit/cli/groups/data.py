@@ -1,51 +1,75 @@
-"""The options of reading data, which several commands have in common, as one object."""
+"""Data: how to read what commands are given."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
-import typing
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
-from crfkit.cli.options import (
-    ColumnNames,
-    Comment,
-    DataFormat,
-    Encoding,
-    Header,
-    LabelColumn,
-    Separator,
-    SequenceColumn,
-    column_names,
-    label_column,
-)
+from crfkit.cli.groups.compose import option
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
 
-__all__ = ["LabeledReading", "Reading", "with_reading"]
+__all__ = ["Data", "Encoding", "LabeledData"]
+
+_option = partial(option, "Data")
+
+Encoding = Annotated[
+    str | None,
+    _option(
+        "--encoding",
+        help="Of the text: utf-8 (the default), utf-16, latin-1, cp1252 or any that Python knows.",
+    ),
+]
 
 
 @dataclass(frozen=True)
-class Reading:
+class Data:
     """How to read data, as it was given on the command line; its fields are the options.
 
     Examples
     --------
-    >>> Reading(columns="word,tag").keywords["columns"]
+    >>> Data(columns="word,tag").keywords["columns"]
     ['word', 'tag']
     """
 
-    format: DataFormat = None
-    columns: ColumnNames = None
-    separator: Separator = None
-    comment: Comment = None
-    header: Header = None
-    sequence_column: SequenceColumn = None
+    format: Annotated[str | None, _option("--format", "-f", help="One of {formats}; default: guessed.")] = (
+        None
+    )
+    columns: Annotated[
+        str | None, _option("--columns", help="Names of the columns, separated by commas.")
+    ] = None
+    separator: Annotated[
+        str | None,
+        _option(
+            "--separator",
+            help="What lies between columns: tab, blanks or any one character; default: tab where every line "
+            "has one, else blanks.",
+        ),
+    ] = None
+    comment: Annotated[
+        str | None, _option("--comment", help="Skip lines of columns that begin with this, such as '#'.")
+    ] = None
+    header: Annotated[
+        bool | None,
+        _option(
+            "--header/--no-header",
+            help="Whether the first line names the columns; default: of CSV it does, else where that is "
+            "clear.",
+        ),
+    ] = None
+    sequence_column: Annotated[
+        str | None,
+        _option(
+            "--sequence-column",
+            help="Column that numbers the sequences, by name or number from 0; default: blank lines are "
+            "between them, or a column named sequence, sentence_id, ...",
+        ),
+    ] = None
     encoding: Encoding = None
 
     @property
@@ -58,7 +82,7 @@ class Reading:
             )
         if self.comment == "":
             raise ValueError("--comment is empty; give what such lines begin with, or leave it out")
-        names = column_names(self.columns)
+        names = _names(self.columns)
         return {
             "format": self.format,
             "columns": names,
@@ -107,57 +131,38 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class LabeledReading(Reading):
+class LabeledData(Data):
     """How to read data that may have labels.
 
     Examples
     --------
-    >>> LabeledReading(label="-1").label_column
+    >>> LabeledData(label_column="-1").label
     -1
     """
 
-    label: LabelColumn = None
+    label_column: Annotated[
+        str | None,
+        _option("--label-column", help="Column of the label, by name or number from 0; -1 is the last."),
+    ] = None
 
     @property
-    def label_column(self) -> str | int | None:
+    def label(self) -> str | int | None:
         """The column of the label by number or name, where it is given."""
-        return None if self.label is None else label_column(self.label)
+        given = self.label_column
+        return int(given) if given is not None and given.removeprefix("-").isdigit() else given
 
 
-def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a `Reading`, or of any dataclass, where it has a parameter of that type.
+def _names(given: str | None) -> list[str] | None:
+    """Return the names of --columns.
 
     Examples
     --------
-    >>> @with_reading
-    ... def show(path: str, *, given: Reading) -> None:
-    ...     print(path, given.comment)
-    >>> show(path="a.txt", comment="#")
-    a.txt #
-    >>> list(inspect.signature(show).parameters)
-    ['path', 'format', 'columns', 'separator', 'comment', 'header', 'sequence_column', 'encoding']
+    >>> _names("word, pos,chunk")
+    ['word', 'pos', 'chunk']
     """
-    hints = typing.get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
-    parameters: list[inspect.Parameter] = []
-    for name, one in inspect.signature(command).parameters.items():
-        if name not in groups:
-            parameters.append(one.replace(kind=one.KEYWORD_ONLY, annotation=hints[name]))
-            continue
-        options = typing.get_type_hints(groups[name], include_extras=True)
-        for f in fields(groups[name]):
-            hint = options[f.name]
-            parameters.append(inspect.Parameter(f.name, one.KEYWORD_ONLY, default=f.default, annotation=hint))
-
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        made = {
-            place: kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
-            for place, kind in groups.items()
-        }
-        command(**given, **made)
-
-    made: Any = run
-    made.__signature__ = inspect.Signature(parameters)
-    made.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
-    return run
+    if given is None:
+        return None
+    names = [name.strip() for name in given.split(",")]
+    if not all(names):
+        raise ValueError(f"--columns is {given!r}, expected names between commas, such as word,pos,chunk")
+    return names
