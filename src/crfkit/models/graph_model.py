@@ -28,7 +28,7 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 
 if TYPE_CHECKING:
     from crfkit.graphs.text_form import GraphForm
-    from crfkit.models.explain_graphs import GraphDecision
+    from crfkit.models.explanation import Explanation
     from crfkit.training.events import Summary
 
 __all__ = ["Given", "GraphModel", "accuracy", "log_likelihood"]
@@ -219,20 +219,30 @@ class GraphModel(Restored):
 
     def explain(
         self,
-        batch: GraphBatch,
-        variable: tuple[str, int],
+        x: GraphBatch,
+        at: tuple[str, int] | None = None,
         *,
-        graph: int = 0,
         given: Given = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphDecision:
-        """Explain why a variable, (kind, its number in its graph), has its label; see `GraphCRF.explain`."""
-        from crfkit.models.explain_graphs import explain_variable
+    ) -> Explanation:
+        """Explain why variables have their labels and not the runners-up; prints as a table.
 
-        return explain_variable(
-            self, batch, variable, graph=graph, given=given, method=method, threads=threads
-        )
+        The best labeling is compared with the best one that has the runner-up at a variable, and the
+        difference of their scores is split into what each weight of each factor adds.
+
+        Parameters
+        ----------
+        x : GraphBatch
+            One graph, ``X[0]``.
+        at : (kind, number), optional
+            Which variable, by its number within its kind, from 0; default: all of them.
+        given, method, threads
+            As in `predict`.
+        """
+        from crfkit.models.explain_graphs import explain_graph
+
+        return explain_graph(self, x, at, given=given, method=method, threads=threads)
 
     # ---- weights
 

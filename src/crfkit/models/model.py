@@ -35,6 +35,7 @@ from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
 if TYPE_CHECKING:
+    from crfkit.models.explanation import Explanation
     from crfkit.models.uncertainty import Uncertainty
 
 __all__ = ["Metric", "Model", "Names", "gold_labels"]
@@ -324,6 +325,39 @@ class Model(Predictions, Probabilities):
         from crfkit.models.uncertainty import uncertainty
 
         return uncertainty(self, X, method, k=k, threads=threads)
+
+    def explain(self, x: Any, at: int | None = None, *, threads: int | None = None) -> Explanation:
+        """Explain why labels of one sequence won; prints as a table.
+
+        At each position the best labeling is compared with the best one that has the runner-up there; a
+        segment with the best segmentation that does not have it. The difference of the two scores is split
+        into what each weight adds. Models that are normalized at each step are refused: their decisions are
+        not sums of weights.
+
+        Parameters
+        ----------
+        x : a sequence
+            As an entry of X in `predict`; or a Dataset, Columns or Batch of one sequence.
+        at : int, optional
+            Only this position, from 0, or the segment that covers it; default: all.
+        threads : int, optional
+            Default: all cores.
+
+        Examples
+        --------
+        >>> from crfkit import train
+        >>> from crfkit.features import ItemExtractor
+        >>> X = [[["the"], ["old"], ["dog"]], [["a"], ["dog"]]]
+        >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]))
+        >>> decision = model.explain([["the"], ["dog"]])[1]
+        >>> decision.label, decision.runner_up, decision.alternative
+        ('N', 'A', ('D', 'A'))
+        >>> [(one.name, one.kind) for one in decision.contributions]
+        [('dog', 'attribute'), ('D → N, not D → A', 'transition')]
+        """
+        from crfkit.models.explain import explain_sequence
+
+        return explain_sequence(self, x, at, threads=threads)
 
     def check_alone(self) -> None:
         """Refuse to be written where a file of the model alone would answer otherwise than its estimator."""
