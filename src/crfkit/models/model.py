@@ -25,6 +25,7 @@ from crfkit.features.conjunctions import Conjunctions
 from crfkit.features.recipe import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
+from crfkit.models.base import BaseModel
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
 from crfkit.models.predictions import Predictions, gold_labels
@@ -42,7 +43,7 @@ __all__ = ["Metric", "Model", "Names", "gold_labels"]
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Predictions, Probabilities):
+class Model(Predictions, Probabilities, BaseModel):
     """A trained model; see `crfkit.train`.
 
     Notes
@@ -358,11 +359,6 @@ class Model(Predictions, Probabilities):
         from crfkit.models.explain import explain_sequence
 
         return explain_sequence(self, x, at, threads=threads)
-
-    def check_alone(self) -> None:
-        """Refuse to be written where a file of the model alone would answer otherwise than its estimator."""
-        if self.lacks:
-            raise ValueError(f"a file of this model alone would lack {self.lacks}")
 
     @property
     def decoder(self) -> _native.Decoder | None:
