@@ -341,8 +341,8 @@ def test_errors_of_queries() -> None:
     with pytest.raises(TypeError, match="given is 3, expected labels by kind"):
         crf.predict(data, given=3)  # type: ignore[arg-type]
     for variable in ("a", ("a", 1.5), ("a",), 0):
-        with pytest.raises(TypeError, match="expected its kind and its number"):
-            crf.explain(data, variable)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="expected a variable: its kind and its number"):
+            crf.explain(data[0], variable)  # type: ignore[arg-type]
 
 
 def test_a_clique_without_factors_is_noted() -> None:

@@ -13,7 +13,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-import crfkit
 from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Model, Stop, inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
@@ -141,7 +140,7 @@ def test_files_copies_and_conventions(tmp_path: Path) -> None:
     assert crf.n_iter_ > 0
     scores = cross_val_score(HiddenChainCRF(states=3, stop=Stop(max_seconds=9)), *turning(30), cv=2)
     assert scores.shape == (2,)
-    why = crfkit.models.explain.explain(model, model.dataset(x))[0][0]
+    why = model.explain(x[0])[0]
     assert why.label in model.structure.labels
 
 

@@ -16,7 +16,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Conjunctions, Extractor, ItemExtractor, Recipe
 from crfkit.features.conjunctions import conjoined
-from crfkit.models import Tagger, explain
+from crfkit.models import Tagger
 from crfkit.models.decoder import covers
 from crfkit.models.files import write_model
 from crfkit.models.files.recipes import conjunctions_of
@@ -125,7 +125,7 @@ def test_a_model_makes_them_of_data_of_every_kind(tmp_path: Path) -> None:
             [Tagger(one).probability(*pair) for pair in zip(X, y, strict=True)],
         )
     assert covers(model) == "conjunctions of attributes"
-    names = {part.name for part in explain.explain(loaded, ItemExtractor()(X[:1]))[0][0].contributions}
+    names = {part.name for part in loaded.explain(X[0])[0].contributions}
     assert names & set(BOTH.names)
 
 

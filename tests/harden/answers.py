@@ -19,7 +19,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.graphs.text_columns import column_graphs
 from crfkit.models import Tagger
-from crfkit.models.explain import explain, state_weights, transition_weights
+from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.files import read_model_bytes, written
 from crfkit.models.files.kinds import FOREIGN
 from crfkit.models.files.native import any_model_of
@@ -49,7 +49,7 @@ def _of_graph(model: GraphModel) -> Iterator[Question]:
         graphs = column_graphs(model.form, columns, model.graph, threads=1)
         yield lambda: model.predict(graphs, threads=1)
         yield lambda: model.predict_proba(graphs, threads=1)
-        yield lambda: model.explain(graphs, (next(iter(model.graph.kinds)), 0), threads=1)
+        yield lambda: model.explain(graphs[0], (next(iter(model.graph.kinds)), 0), threads=1)
     yield model.tables
     yield lambda: any_model_of(graph_bytes(model), "again")
 
@@ -83,7 +83,9 @@ def _of_chain(model: Model) -> Iterator[Question]:
 
 
 def _explained(model: Model, X: Any) -> None:
-    explain(model, model.dataset(X), threads=1)
+    data = model.dataset(X)
+    for n in range(len(data)):
+        model.explain(data[n : n + 1], threads=1)
 
 
 def _likelihood(model: Model, X: Any) -> None:

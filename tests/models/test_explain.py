@@ -18,7 +18,6 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
-from crfkit.models.explain import explain
 from crfkit.models.model import Model
 from crfkit.structures.constraints import START, Forbid, Scheme
 
@@ -73,7 +72,8 @@ def test_contributions_add_up(name: str) -> None:
     batch = model.batch_of(data)
     predicted, marginals = model.predict(data), model.predict_proba(data)
     kinds = set()
-    for n, decisions in enumerate(explain(model, data)):
+    for n in range(len(data)):
+        decisions = model.explain(data[n : n + 1])
         assert [one.label for one in decisions] == predicted[n]
         potentials = model.potentials(batch.select([n]))
         best = float(inference.score(potentials, predicted[n])[0])
@@ -99,17 +99,53 @@ def test_contributions_add_up(name: str) -> None:
 
 def test_a_wrong_sum_would_be_noticed() -> None:
     model, data = MODELS["plain"]()
-    one = explain(model, data)[0][0]
+    one = model.explain(data[:1])[0]
     assert math.fsum(c.amount for c in one.contributions[1:]) != pytest.approx(one.difference, abs=1e-9)
 
 
 def test_no_other_label_is_possible() -> None:
     data = ItemExtractor()([[["a"], ["b"]]], [["X", "Y"]])
     model = train(data, optimizer="lbfgs", structure=Chain(constraints=[Forbid(START, "Y")]))
-    decisions = explain(model, ItemExtractor()([[["a"]]]))
-    assert [(d.label, d.runner_up, d.contributions) for d in decisions[0]] == [("X", None, ())]
+    decisions = model.explain([["a"]])
+    assert [(d.label, d.runner_up, d.contributions) for d in decisions] == [("X", None, ())]
     empty = Batch(seq_ptr=[0, 0], attr_ptr=[0], attr=[])  # type: ignore[arg-type]
-    assert explain(model, empty) == [[]]
+    assert len(model.explain(empty)) == 0
+    assert str(decisions) == "position 0 is X (p = 1.000); no other label is possible"
+
+
+def test_one_position_is_explained_as_among_all() -> None:
+    model, data = MODELS["plain"]()
+    whole = model.explain(data[:1])
+    for t, one in enumerate(whole):
+        (alone,) = model.explain(data[:1], at=t)
+        assert alone == one == whole.at(t)
+        assert alone.at == t
+    with pytest.raises(KeyError):
+        whole.at(len(whole))
+
+
+def test_it_prints_as_a_table_and_becomes_plain_data() -> None:
+    data = ItemExtractor()([[["the"], ["old"], ["dog"]], [["a"], ["dog"]]], [["D", "A", "N"], ["D", "N"]])
+    made = train(data, optimizer="lbfgs").explain([["the"], ["dog"]])
+    head, *rows = str(made).splitlines()
+    assert head.startswith("position 0 is D (p = 0.")
+    assert any(row.split()[1:] == ["attribute", "the"] for row in rows)
+    assert any(row.endswith("[+1]") for row in rows)  # a weight of the next position
+    plain = json.loads(json.dumps(made.to_dict()))["decisions"]
+    assert [one["label"] for one in plain] == ["D", "N"]
+    assert plain[0]["difference"] == pytest.approx(sum(c["amount"] for c in plain[0]["contributions"]))
+
+
+def test_several_sequences_and_wrong_places_are_refused() -> None:
+    model, data = MODELS["plain"]()
+    with pytest.raises(
+        ValueError, match=r"x has 30 sequences; explain one at a time, as in explain\(X\[0\]\)"
+    ):
+        model.explain(data)
+    with pytest.raises(ValueError, match="at is 99, and the sequence has"):
+        model.explain(data[:1], at=99)
+    with pytest.raises(TypeError, match="at is 'a', expected a position"):
+        model.explain(data[:1], at="a")  # type: ignore[arg-type]
 
 
 def test_command(tmp_path: Path) -> None:

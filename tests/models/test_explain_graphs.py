@@ -23,7 +23,7 @@ def test_contributions_add_up_to_the_difference(hidden: bool) -> None:
         best = inference.decode(scores)
         for kind, (first, last) in one.kind_ptr.items():
             for v in range(last - first):
-                made = crf.explain(data, (kind, v), graph=graph)
+                (made,) = crf.explain(one, (kind, v))
                 p = inference.marginals(scores)[kind][v]
                 order = [y for y in np.argsort(-p) if y != best[kind][v]]
                 assert (made.label, made.runner_up) == (str(best[kind][v]), str(order[0]))
@@ -58,39 +58,45 @@ def words() -> tuple[Graph, GraphBatch]:
 
 def test_it_names_factors_attributes_and_variables() -> None:
     graph, data = words()
-    made = GraphCRF(graph, features="all").fit(data).explain(data, ("token", 0))
-    assert (made.kind, made.number, made.label, made.runner_up) == ("token", 0, "person", "other")
-    said = {(c.clique, c.name) for c in made.contributions}
+    told = GraphCRF(graph, features="all").fit(data).explain(data, ("token", 0))
+    (made,) = told
+    assert (made.at, made.label, made.runner_up) == (("token", 0), "person", "other")
+    said = {(c.kind, c.name) for c in made.contributions}
     assert {("word", "cap"), ("skip", "weight"), ("rule", "fixed")} <= said
-    skip = next(c for c in made.contributions if c.clique == "skip")
-    assert [(v.kind, v.number) for v in skip.variables] == [("token", 0), ("token", 2)]
-    text = str(made)
+    skip = next(c for c in made.contributions if c.kind == "skip")
+    assert skip.at == (("token", 0), ("token", 2))
+    text = str(told)
     assert text.startswith("token 0 is person (p = 0.")
     assert "token 0 person, not other" in text
-    assert made.how.exact.all()
+    assert told.how is not None
+    assert told.how.exact.all()
 
 
 def test_given_labels_and_impossible_ones() -> None:
     graph, data = words()
     crf = GraphCRF(graph).fit(data)
     given = {"token": [None, "other", "other"]}
-    made = crf.explain(data, ("token", 0), given=given)
-    assert all(v.label == "other" for c in made.contributions for v in c.variables if v.number == 2)
-    settled = crf.explain(data, ("token", 2), given=given)
+    (made,) = crf.explain(data, ("token", 0), given=given)
+    assert all(c.factor[1] == "token 2 other" for c in made.contributions if ("token", 2) in c.at)  # type: ignore[operator]
+    (settled,) = crf.explain(data, ("token", 2), given=given)
     assert (settled.runner_up, settled.contributions) == (None, ())
     assert str(settled) == "token 2 is other (p = 1.000); no other label is possible"
-    assert crf.explain(data, ("token", 2), given="labels").label == "person"
+    assert crf.explain(data, given="labels").at(("token", 2)).label == "person"
 
 
 def test_errors() -> None:
     graph, data = words()
     crf = GraphCRF(graph).fit(data)
-    for variable, number, message in [
-        (("token", 3), 0, "graph 0 has 3 variables of kind 'token'; 3 is not one of them"),
-        (("word", 0), 0, "'word' is not a kind of the graph"),
-        (("token", 0), 1, "graph is 1, expected 0 to 0"),
+    for at, message in [
+        (("token", 3), "the graph has 3 variables of kind 'token'; 3 is not one of them"),
+        (("word", 0), "'word' is not a kind of the graph"),
     ]:
         with pytest.raises(ValueError, match=message):
-            crf.explain(data, variable, graph=number)
+            crf.explain(data, at)
+    with pytest.raises(TypeError, match="at is 0, expected a variable: its kind and its number"):
+        crf.explain(data, 0)  # type: ignore[arg-type]
+    several = graphs(0)
+    with pytest.raises(ValueError, match="graphs; explain one at a time"):
+        GraphCRF(several.graph).fit(several).explain(several)
     with pytest.raises(ValueError, match="has no features in the batch"):
         crf.explain(replace(data, features={}), ("token", 0))

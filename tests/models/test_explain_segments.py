@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from crfkit import Likelihood, SemiCRF, SemiMarkov, inference
-from crfkit.models.explain import explain
 from crfkit.models.tags import segmented
 from crfkit.structures.constraints import START, Forbid
 from tests.cases.cli import run
@@ -22,7 +22,9 @@ RECIPE = "bias; w[-1..1]; edge: w[0]; begin: w[-1]; end: w[1]; segment: w[..]; s
 def test_contributions_add_up(recipe: str) -> None:
     model = SemiCRF(template=recipe, objective=Likelihood(l2=0.1), threads=1).fit(X, Y).model_
     data = model.dataset(X)
-    for n, decisions in enumerate(explain(model, data, threads=1)):
+    for n in range(len(X)):
+        decisions: Any = model.explain(X[n], threads=1)
+        assert [model.explain(X[n], at=one.at)[0] for one in decisions] == list(decisions)
         potentials = model.potentials(model.batch_of(data).select([n])).sequence(0)
         best = inference.decode(potentials)
         assert sum(one.positions for one in decisions) == len(X[n])
@@ -47,7 +49,7 @@ def test_contributions_add_up(recipe: str) -> None:
 def test_a_segment_without_an_alternative_says_so() -> None:
     structure = SemiMarkov(max_length=1, constraints=[Forbid(START, "O")])
     model = SemiCRF(structure, template="w[0]", threads=1).fit(X[1:2], Y[1:2]).model_
-    (made,) = explain(model, model.dataset([["old"]]))[0]
+    (made,) = model.explain(["old"])
     assert (made.label, made.runner_up, made.contributions) == ("C", None, ())
 
 

@@ -17,7 +17,6 @@ from crfkit import Model, data, inference
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, parse_crfpp
-from crfkit.models.explain import explain
 from crfkit.models.files import about, doubled, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.plain import edge_strings
@@ -345,7 +344,7 @@ def test_wapiti_memm_by_hand(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="steps that are normalized by themselves"):
         write_model(model, tmp_path / "m.crfsuite", "crfsuite")
     with pytest.raises(ValueError, match="not sums of weights"):
-        explain(model, model.batch_of(Batch([0], [0], [])))  # type: ignore[arg-type]
+        model.explain(Batch([0, 0], [0], []))  # type: ignore[arg-type]
     independent = read_model_bytes(wapiti_text(kind=0))
     with pytest.raises(ValueError, match="does not fit a local chain: its slots edge, transition differ"):
         replace(independent, structure=LocalChain(independent.labels))

@@ -17,7 +17,7 @@ from crfkit.cli.groups.output import Running
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
-    from crfkit.models.explain import Decision
+    from crfkit.models.explanation import Decision
     from crfkit.models.graph_model import GraphModel
 
 
@@ -47,7 +47,6 @@ def explain(
     """
     from crfkit.cli.tagging import Tagger
     from crfkit.inference.results import counted_from
-    from crfkit.models.explain import explain as decisions
     from crfkit.models.files import GraphFileError
 
     threads, as_json = running.jobs, running.as_json
@@ -65,7 +64,7 @@ def explain(
             if sequence is not None and seen != sequence:
                 continue
             with counted_from(seen - 1):
-                made = decisions(tagger.model, batch.select([n]), threads=threads)[0]
+                made = list(tagger.model.explain(batch.select([n]), threads=threads))
             tokens = _spans(_tokens(block, n, int(batch.seq_ptr[n + 1] - batch.seq_ptr[n])), made)
             if as_json:
                 plain = [_plain(*one) for one in zip(tokens, made, strict=True)]
@@ -147,16 +146,14 @@ def _plain(token: str, decision: Decision) -> dict[str, Any]:
         "alternative": list(decision.alternative),
         "difference": decision.difference,
         "contributions": [
-            {"name": c.name, "kind": c.kind, "position": c.position, "amount": c.amount}
+            {"name": c.name, "kind": c.kind, "position": c.at, "amount": c.amount}
             for c in decision.contributions
         ],
     }
 
 
 def _show(tokens: list[str], decisions: list[Decision], top: int) -> None:
-    t = -1  # the last position
     for token, made in zip(tokens, decisions, strict=True):
-        first, t = t + 1, t + made.positions
         print(f"{shown(token)}\t{shown(made.label)} {100 * made.probability:.1f} %")
         if made.runner_up is None:
             print("    no other label is possible here")
@@ -167,7 +164,7 @@ def _show(tokens: list[str], decisions: list[Decision], top: int) -> None:
         )
         told = made.contributions[:top] if top else made.contributions
         for one in told:
-            far = min(one.position - first, 0) + max(one.position - t, 0)
+            far = made.distance(one)
             away = f"  [{far:+d}]" if far else ""
             print(f"  {one.amount:+10.4f}  {shown(one.name)}{away}")
         rest = made.contributions[len(told) :]

@@ -19,7 +19,7 @@ from crfkit.graphs.text_columns import column_graphs, gold_columns
 if TYPE_CHECKING:
     from crfkit.cli.groups.data import Data
     from crfkit.graphs.text_form import GraphForm
-    from crfkit.models.explain_graphs import GraphDecision
+    from crfkit.models.explanation import Decision
     from crfkit.models.graph_model import GraphModel
     from crfkit.structures.graphs.batch import GraphBatch
 
@@ -129,20 +129,24 @@ class GraphTagger:
 
     # ---- explain
 
-    def decisions(self, block: Columns, n: int) -> Iterator[tuple[str, list[GraphDecision]]]:
+    def decisions(self, block: Columns, n: int) -> Iterator[tuple[str, list[Decision]]]:
         """Yield each token of a sequence, and why it has its labels."""
         one = self.batch(block).select([n])
+        made = self.model.explain(one, threads=self.threads)
         for t, row in enumerate(block.sequence(n)):
-            yield (
-                " ".join(row),
-                [self.model.explain(one, (kind, t), threads=self.threads) for kind in self.kinds],
-            )
+            yield " ".join(row), [made.at((kind, t)) for kind in self.kinds]
 
 
-def plain_decision(decision: GraphDecision) -> dict[str, Any]:
+def kind_of(decision: Decision) -> str:
+    """Return the kind of the variable that a decision is about."""
+    assert isinstance(decision.at, tuple)
+    return decision.at[0]
+
+
+def plain_decision(decision: Decision) -> dict[str, Any]:
     """Return a decision as plain data."""
     return {
-        "kind": decision.kind,
+        "kind": kind_of(decision),
         "label": decision.label,
         "probability": decision.probability,
         "runner_up": decision.runner_up,
@@ -150,9 +154,9 @@ def plain_decision(decision: GraphDecision) -> dict[str, Any]:
         "difference": decision.difference,
         "contributions": [
             {
-                "clique": one.clique,
+                "clique": one.kind,
                 "name": one.name,
-                "variables": [str(v) for v in one.variables],
+                "variables": list(one.factor),
                 "amount": one.amount,
             }
             for one in decision.contributions
@@ -160,9 +164,9 @@ def plain_decision(decision: GraphDecision) -> dict[str, Any]:
     }
 
 
-def print_decision(token: str, decision: GraphDecision, top: int) -> None:
+def print_decision(token: str, decision: Decision, top: int) -> None:
     """Print why a token has a label, as `crfkit explain` does of chains."""
-    print(f"{shown(token)}\t{decision.kind} {shown(decision.label)} {100 * decision.probability:.1f} %")
+    print(f"{shown(token)}\t{kind_of(decision)} {shown(decision.label)} {100 * decision.probability:.1f} %")
     if decision.runner_up is None:
         print("    no other label is possible here")
         return
@@ -172,8 +176,8 @@ def print_decision(token: str, decision: GraphDecision, top: int) -> None:
     )
     told = decision.contributions[:top] if top else decision.contributions
     for one in told:
-        where = "; ".join(map(shown, one.variables))
-        print(f"  {one.amount:+10.4f}  {one.clique}: {shown(one.name)}  ({where})")
+        where = "; ".join(map(shown, one.factor))
+        print(f"  {one.amount:+10.4f}  {one.kind}: {shown(one.name)}  ({where})")
     left = len(decision.contributions) - len(told)
     if left:
         print(f"  {decision.difference - sum(c.amount for c in told):+10.4f}  {counted(left, 'other')}")

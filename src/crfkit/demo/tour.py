@@ -20,7 +20,7 @@ from crfkit import data, metrics
 from crfkit.data.formats.columns import Columns
 from crfkit.demo.addresses import Line, corpus
 from crfkit.features import Extractor, Recipe
-from crfkit.models.explain import Decision, explain
+from crfkit.models.explanation import Decision, Explanation
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
@@ -76,10 +76,11 @@ def learn(lines: list[Line], held_out: list[Line], *, progress: bool | None = No
     return Learned(model, metrics.token_scores(gold, found), metrics.sequence_accuracy(gold, found))
 
 
-def decisions(model: Model, texts: tuple[str, ...]) -> list[list[Decision]]:
+def decisions(model: Model, texts: tuple[str, ...]) -> list[Explanation]:
     """Return what the model says of some addresses, word by word."""
     columns = Columns.from_rows([[(word,) for word in text.split()] for text in texts])
-    return explain(model, Extractor(Recipe.parse(RECIPE), label=None)(columns))
+    data = Extractor(Recipe.parse(RECIPE), label=None)(columns)
+    return [model.explain(data[n : n + 1]) for n in range(len(texts))]
 
 
 def run(lines: int = 5000, seed: int = 0, output: str | None = None, console: Console | None = None) -> None:
@@ -105,7 +106,7 @@ def run(lines: int = 5000, seed: int = 0, output: str | None = None, console: Co
     console.print(_tagged(decided))
     n, t = EXPLAINED
     console.rule(f"why is {HARD[n].split()[t]} a {decided[n][t].label}?", align="left")
-    _explain(decided[n][t], t, console)
+    _explain(decided[n][t], console)
     folder = tempfile.mkdtemp(prefix="crfkit-demo-")
     output = output or os.path.join(folder, "addresses.crf")
     learned.model.save(output, notes=f"crfkit demo --lines {lines} --seed {seed}")
@@ -126,7 +127,7 @@ def _table(scores: metrics.TokenScores) -> Table:
     return table
 
 
-def _tagged(decided: list[list[Decision]]) -> Table:
+def _tagged(decided: list[Explanation]) -> Table:
     table = Table("word", "label", "runner-up")
     table.columns[1].style = "green"
     for text, line in zip(HARD, decided, strict=True):
@@ -137,14 +138,15 @@ def _tagged(decided: list[list[Decision]]) -> Table:
     return table
 
 
-def _explain(made: Decision, place: int, console: Console, top: int = 8) -> None:
+def _explain(made: Decision, console: Console, top: int = 8) -> None:
     """Print the weights that decided; those of other words have their distance in brackets."""
     console.print(
         f"The best labeling scores {made.difference:+.2f} over the best one with {made.runner_up} there "
         f"({', '.join(made.alternative)}):"
     )
     for one in made.contributions[:top]:
-        away = "" if one.position == place else f"  [{one.position - place:+d}]"
+        far = made.distance(one)
+        away = f"  [{far:+d}]" if far else ""
         name = readable(one.name) if one.kind == "attribute" else one.name
         console.print(f"  {one.amount:+6.2f}  {name}{away}", markup=False, soft_wrap=True)
     rest = made.difference - sum(one.amount for one in made.contributions[:top])

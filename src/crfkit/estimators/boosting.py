@@ -80,7 +80,7 @@ class BoostedCRF(SequenceQueries, Estimator):
     Attributes
     ----------
     model_ : Model
-        A chain whose attributes are the leaves of the trees; ``crfkit.models.explain`` shows which
+        A chain whose attributes are the leaves of the trees; ``model_.explain`` shows which
         conjunctions count. It labels data whose leaves are known, and is not saved by itself: use the
         estimator.
     forests_ : dict of Forest

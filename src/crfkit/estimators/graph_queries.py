@@ -15,7 +15,7 @@ from crfkit.models.graph_model import Given, GraphModel, accuracy
 from crfkit.structures.graphs.batch import GraphBatch
 
 if TYPE_CHECKING:
-    from crfkit.models.explain_graphs import GraphDecision
+    from crfkit.models.explanation import Explanation
 
 __all__ = ["GraphQueries"]
 
@@ -138,29 +138,14 @@ class GraphQueries:
 
     def explain(
         self,
-        X: GraphBatch,
-        variable: tuple[str, int],
+        x: GraphBatch,
+        at: tuple[str, int] | None = None,
         *,
-        graph: int = 0,
         given: Given = None,
         method: Method | str | None = None,
-    ) -> GraphDecision:
-        """Explain why a variable has its label and not the runner-up; prints as a table.
-
-        The best labeling is compared with the best one that has the runner-up there, and the difference of
-        their scores is split into what each weight of each factor adds.
-
-        Parameters
-        ----------
-        X : GraphBatch
-        variable : (kind, number)
-            The number within its kind and graph, from 0.
-        graph : int
-            Which graph of X.
-        given, method
-            As in `predict`.
-        """
-        return self._model.explain(X, variable, graph=graph, given=given, method=method, threads=self.threads)
+    ) -> Explanation:
+        """Explain why variables of one graph, ``X[0]``, have their labels; see `GraphModel.explain`."""
+        return self._model.explain(x, at, given=given, method=method, threads=self.threads)
 
     def plot(self, clique: str, *, attribute: str | int | None = None) -> Any:
         """Return a heat map of the learned table of a clique as a matplotlib figure (the extra ``plot``)."""

@@ -170,7 +170,7 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
     Attributes
     ----------
     model_ : Model
-        A chain over states called ``label/0``, ``label/1``, ...: `crfkit.models.explain` works on states.
+        A chain over states called ``label/0``, ``label/1``, ...: `Model.explain` works on states.
         ``model_.training.loss`` is the objective that was reached.
     classes_ : array of str [L]
         The labels, by first appearance.

@@ -13,7 +13,8 @@ from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import Estimator, unless_absent
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics.encoding import encode
-from crfkit.models.explain import decisions, state_weights, transition_weights
+from crfkit.models.explain import state_weights, transition_weights
+from crfkit.models.explanation import Explanation
 from crfkit.models.model import Metric, Model
 from crfkit.models.results import Candidate, LabelProba, Span
 from crfkit.models.scores import Decoding
@@ -117,12 +118,9 @@ class SequenceQueries(Estimator):
         return self.model_.uncertainty(self._data(X), method, k=k, threads=self.threads)
 
     @unless_absent
-    def explain(self, x: Any, at: int | None = None) -> Any:
-        """Explain why the labels of one sequence won: at each position or segment, or at one.
-
-        See `crfkit.models.explain`.
-        """
-        return decisions(self.model_, self._data([x]), at, threads=self.threads)
+    def explain(self, x: Any, at: int | None = None) -> Explanation:
+        """Explain why the labels of one sequence won, everywhere or at one position: `Model.explain`."""
+        return self.model_.explain(self._data([x]), at, threads=self.threads)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:

@@ -5,17 +5,23 @@ from typing import TYPE_CHECKING
 from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
-    from crfkit.models import explain, files
+    from crfkit.models import files
+    from crfkit.models.base import BaseModel
+    from crfkit.models.explanation import Explanation
+    from crfkit.models.graph_model import GraphModel
     from crfkit.models.model import Model
     from crfkit.models.tagger import Tagger
 
-__all__ = ["Model", "Tagger", "explain", "files"]
+__all__ = ["BaseModel", "Explanation", "GraphModel", "Model", "Tagger", "files"]
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "BaseModel": ".base",
+        "Explanation": ".explanation",
+        "GraphModel": ".graph_model",
         "Model": ".model",
         "Tagger": ".tagger",
     },
-    modules=("explain", "files"),
+    modules=("files",),
 )

@@ -12,96 +12,42 @@ keeping its neighbors would be simpler, but is often forbidden (I after O) and t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from crfkit import inference
+from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
+from crfkit.data.formats.columns import Columns
+from crfkit.models.explanation import Contribution, Decision, Explanation
 from crfkit.models.model import Model
 from crfkit.structures.chains.chain import Chain
 from crfkit.structures.chains.local import LocalChain
 
-__all__ = ["Contribution", "Decision", "Kind", "entry", "explain", "state_weights", "transition_weights"]
+__all__ = ["entry", "explain_sequence", "state_weights", "transition_weights"]
 
 #: Kinds of attributes that have a weight for each label.
 _ATTRIBUTES = ("node", "begin", "end", "segment")
 
-Kind = Literal[
-    "attribute", "edge", "transition", "start", "stop", "dense", "begin", "end", "segment", "length"
-]
 
-
-@dataclass(frozen=True)
-class Contribution:
-    """What one feature adds to the difference of two scores; above 0 it speaks for the label that won."""
-
-    name: str  #: the attribute; of transitions, the labels that were taken and those that were not
-    kind: Kind
-    position: int  #: in the sequence, from 0; features of other positions count too
-    amount: float
-
-
-@dataclass(frozen=True)
-class Decision:
-    """One position, or one segment: what won, against what, and by which features."""
-
-    label: str
-    probability: float  #: marginal
-    runner_up: str | None  #: the most probable other label; None where no other is possible
-    runner_up_probability: float
-    alternative: tuple[str, ...]  #: the best labeling of the whole sequence with the runner-up here
-    contributions: tuple[Contribution, ...]  #: those that are not 0, the largest first
-    positions: int = 1  #: of the segment
-
-    @property
-    def difference(self) -> float:
-        """How much higher the best labeling scores than the alternative: the sum of the contributions."""
-        return math.fsum(one.amount for one in self.contributions)
-
-
-def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) -> list[list[Decision]]:
-    """Explain for every position of every sequence, or for every segment, why its label won.
-
-    A segment is compared with the best segmentation that does not have it (`crfkit.models.explain_segments`).
-
-    Parameters
-    ----------
-    model : Model
-    data : Dataset or Batch
-        As for `Model.predict`; a batch has the ids of the model.
-    threads : int, optional
-        Default: all cores.
-
-    Returns
-    -------
-    list of lists of Decision
-        One list for each sequence, with one entry for each position or, of segments, for each segment.
-        Contributions add up to the difference of the two scores, up to the rounding of sums.
-
-    Examples
-    --------
-    >>> from crfkit import train
-    >>> from crfkit.features import ItemExtractor
-    >>> X = [[["the"], ["old"], ["dog"]], [["a"], ["dog"]]]
-    >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]))
-    >>> decision = explain(model, ItemExtractor()([[["the"], ["dog"]]]))[0][1]
-    >>> decision.label, decision.runner_up, decision.alternative
-    ('N', 'A', ('D', 'A'))
-    >>> [(one.name, one.kind) for one in decision.contributions]
-    [('dog', 'attribute'), ('D → N, not D → A', 'transition')]
-    >>> decision.difference > 0
-    True
-    """
+def explain_sequence(
+    model: Model, x: Any, at: int | None = None, *, threads: int | None = None
+) -> Explanation:
+    """Explain the labels of one sequence, or of one position; see `Model.explain`."""
+    batch = _one(model, x)
+    if at is not None:
+        if not isinstance(at, int | np.integer):
+            raise TypeError(f"at is {at!r}, expected a position: a whole number")
+        if not 0 <= at < batch.positions:
+            raise ValueError(f"at is {at}, and the sequence has {counted(batch.positions, 'position')}")
     if model.segmental:
         from crfkit.models.explain_segments import explain_segments
 
-        return explain_segments(model, data, threads=threads)
+        return Explanation(tuple(explain_segments(model, batch, at, threads)))
     if not isinstance(model.structure, Chain):
         raise ValueError(
             f"the model is {model.structure.describe()}; only chains and segments can be explained"
@@ -110,39 +56,36 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
         raise ValueError(
             "the model is normalized at each step: its decisions are not sums of weights; explain a CRF"
         )
-    batch = model.batch_of(data)
-    parts = _Parts(model)
-    return [_sequence(parts, batch.select([n]), threads) for n in range(batch.sequences)]
+    return Explanation(tuple(_positions(_Parts(model), batch, at, threads)))
 
 
-def decisions(
-    model: Model, data: Dataset, at: int | None = None, *, threads: int | None = None
-) -> list[Decision] | Decision:
-    """Return why the labels of one sequence won, position by position, or of one position or segment."""
-    found = explain(model, data, threads=threads)[0]
-    if at is None:
-        return found
-    if not -len(found) <= at < len(found):
-        raise ValueError(f"at is {at}, but the sequence has {len(found)} positions or segments, from 0")
-    return found[at]
+def _one(model: Model, x: Any) -> Batch:
+    """Return one sequence as the model reads it; refuse several."""
+    if not isinstance(x, Dataset | Batch):
+        x = model.dataset(x if isinstance(x, Columns) else [x])
+    batch = model.batch_of(x)
+    if batch.sequences != 1:
+        raise ValueError(f"x has {batch.sequences} sequences; explain one at a time, as in explain(X[0])")
+    return batch
 
 
-def _sequence(parts: _Parts, one: Batch, threads: int | None) -> list[Decision]:
+def _positions(parts: _Parts, one: Batch, at: int | None, threads: int | None) -> Iterator[Decision]:
     if not one.positions:
-        return []
+        return
     model = parts.model
     potentials = model.potentials(one, threads=threads)
     best: Ids = inference.decode(potentials, threads=threads)[0].labels
     node = inference.marginals(potentials, threads=threads).node  # [T, L]
     possible = inference.reachable(potentials, threads=threads).node  # [T, L]
     names = model.structure.labels
-    decisions = []
     for t, y in enumerate(best.tolist()):
+        if at is not None and t != at:
+            continue
         others = np.where(possible[t], node[t], -1.0)  # [L]
         others[y] = -1.0
         r = int(np.argmax(others))
         if others[r] < 0.0:
-            decisions.append(Decision(names[y], float(node[t, y]), None, 0.0, (), ()))
+            yield Decision(t, names[y], float(node[t, y]), None, 0.0)
             continue
         mask = np.ones(node.shape, dtype=np.bool_)
         mask[t] = np.arange(len(names)) == r
@@ -150,10 +93,7 @@ def _sequence(parts: _Parts, one: Batch, threads: int | None) -> list[Decision]:
         found = [c for c in parts.differences(one, best.tolist(), other.tolist()) if c.amount != 0.0]
         found.sort(key=lambda c: -abs(c.amount))
         alternative = tuple(names[z] for z in other.tolist())
-        decisions.append(
-            Decision(names[y], float(node[t, y]), names[r], float(node[t, r]), alternative, tuple(found))
-        )
-    return decisions
+        yield Decision(t, names[y], float(node[t, y]), names[r], float(node[t, r]), tuple(found), alternative)
 
 
 class _Parts:

@@ -19,9 +19,10 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import ALPHABET_OF, Dataset
+from crfkit.data.dataset import ALPHABET_OF
 from crfkit.inference.results import NoLabelingError
-from crfkit.models.explain import Contribution, Decision, Kind, entry
+from crfkit.models.explain import entry
+from crfkit.models.explanation import Contribution, Decision
 from crfkit.models.model import Model
 from crfkit.structures.gold import Path
 
@@ -29,13 +30,11 @@ __all__ = ["explain_segments"]
 
 Segment = tuple[int, int, int]
 #: What a weight belongs to: its kind, its name and a position.
-Key = tuple[Kind, str, int]
+Key = tuple[str, str, int]
 
 
-def explain_segments(
-    model: Model, data: Dataset | Batch, *, threads: int | None = None
-) -> list[list[Decision]]:
-    """Explain each segment of the best segmentation of each sequence; see `crfkit.models.explain.explain`.
+def explain_segments(model: Model, one: Batch, at: int | None, threads: int | None) -> Iterator[Decision]:
+    """Explain each segment of the best segmentation of a sequence, or the one at a position.
 
     ``runner_up`` says which segments the best segmentation without this one has in its place;
     ``runner_up_probability`` is the probability of the first of them.
@@ -45,35 +44,30 @@ def explain_segments(
     >>> from crfkit import SemiCRF
     >>> X, y = [["in", "New", "York"], ["York", "is", "old"]], [["O", "B-C", "I-C"], ["B-C", "O", "O"]]
     >>> model = SemiCRF(template="w[0]; segment: w[..]").fit(X, y).model_
-    >>> decision = explain_segments(model, model.dataset([["New", "York"]]))[0][0]
+    >>> decision = model.explain(["New", "York"])[0]
     >>> decision.label, decision.positions, decision.runner_up
     ('C', 2, 'O C')
     >>> [one.name for one in decision.contributions if one.kind == "segment"]
     ['segment:w[..]=New York', 'segment:w[..]=York']
     """
-    batch = model.batch_of(data)
-    weights = _Weights(model)
-    return [_sequence(weights, batch.select([n]), threads) for n in range(batch.sequences)]
-
-
-def _sequence(weights: _Weights, one: Batch, threads: int | None) -> list[Decision]:
     if not one.positions:
-        return []
-    model = weights.model
+        return
+    weights = _Weights(model)
     potentials = model.potentials(one, threads=threads)
     best = inference.decode(potentials, threads=threads)[0]
     shares: Any = inference.marginals(potentials, threads=threads).segment  # [T, D, L]
     mine = weights.terms(one, best.segments)
     names = model.structure.labels
-    decisions = []
     for a, b, y in best.segments:
+        if at is not None and not a <= at < b:
+            continue
         share, d = min(float(shares[a, b - a - 1, y]), 1.0), b - a
         without = potentials.segment.copy()
         without[a, d - 1, y] = -np.inf
         try:
             other = inference.decode(replace(potentials, segment=without), threads=threads)[0]
         except NoLabelingError:
-            decisions.append(Decision(names[y], share, None, 0.0, (), (), d))
+            yield Decision(a, names[y], share, None, 0.0, positions=d)
             continue
         terms = defaultdict(float, mine)
         for key, amount in weights.terms(one, other.segments).items():
@@ -82,18 +76,16 @@ def _sequence(weights: _Weights, one: Batch, threads: int | None) -> list[Decisi
         found.sort(key=lambda c: -abs(c.amount))
         instead = [s for s in other.segments if s[0] < b and s[1] > a]
         first, end, z = instead[0]
-        decisions.append(
-            Decision(
-                names[y],
-                share,
-                _in_words(instead, (a, b), names),
-                min(float(shares[first, end - first - 1, z]), 1.0),
-                tuple(model.spelling.tags(Path(one.seq_ptr, other.labels, other.begin))[0]),
-                tuple(found),
-                d,
-            )
+        yield Decision(
+            a,
+            names[y],
+            share,
+            _in_words(instead, (a, b), names),
+            min(float(shares[first, end - first - 1, z]), 1.0),
+            tuple(found),
+            tuple(model.spelling.tags(Path(one.seq_ptr, other.labels, other.begin))[0]),
+            d,
         )
-    return decisions
 
 
 def _in_words(segments: list[Segment], place: tuple[int, int], names: tuple[str, ...]) -> str:

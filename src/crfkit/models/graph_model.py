@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -14,11 +14,12 @@ from crfkit._safe.pickling import Restored
 from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.inference.graphs import GraphLabeling, GraphMarginals
+from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
+from crfkit.models.base import BaseModel
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.structures.graphs.batch import GraphBatch
@@ -28,18 +29,20 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 
 if TYPE_CHECKING:
     from crfkit.graphs.text_form import GraphForm
-    from crfkit.models.explain_graphs import GraphDecision
+    from crfkit.models.explanation import Explanation
     from crfkit.training.events import Summary
 
-__all__ = ["Given", "GraphModel", "accuracy", "log_prob"]
+__all__ = ["Given", "GraphMetric", "GraphModel", "accuracy", "log_prob"]
 
 #: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
 Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
+#: Gold labels and predicted ones by kind, ids [V] with -1 where the gold is unknown, to a number.
+GraphMetric: TypeAlias = Callable[[Mapping[str, Ids], Mapping[str, Ids]], float]
 
 
 @dataclass(frozen=True, eq=False)
-class GraphModel(Restored):
-    """Weights of a graph; made by `crfkit.GraphCRF`.
+class GraphModel(Restored, BaseModel):
+    """A trained model of graphs; see `crfkit.train` and `crfkit.GraphCRF`.
 
     Examples
     --------
@@ -96,6 +99,15 @@ class GraphModel(Restored):
         write_bytes(path, graph_pieces(self, notes=notes, license=license))
 
     # ---- data
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The labels of each kind by id; numbers as text where they have no names."""
+        kinds = self.graph.kinds.items()
+        return {
+            kind: names if isinstance(names, tuple) else tuple(map(str, range(self.graph.width(kind))))
+            for kind, names in kinds
+        }
 
     def potentials(self, batch: GraphBatch, *, threads: int | None = None) -> GraphPotentials:
         """Return the scores of a batch of the same graph, for all queries of `crfkit.inference`."""
@@ -217,22 +229,109 @@ class GraphModel(Restored):
             raise ValueError("the batch has no labels")
         return log_prob(scores, batch.label, method=method, threads=threads)
 
-    def explain(
+    def kbest(
         self,
         batch: GraphBatch,
-        variable: tuple[str, int],
+        k: int,
         *,
-        graph: int = 0,
         given: Given = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphDecision:
-        """Explain why a variable, (kind, its number in its graph), has its label; see `GraphCRF.explain`."""
-        from crfkit.models.explain_graphs import explain_variable
+    ) -> GraphLabelings:
+        """Return the k best labelings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
+        scores = self.given(batch, given, threads=threads)
+        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=threads)
+        return found
 
-        return explain_variable(
-            self, batch, variable, graph=graph, given=given, method=method, threads=threads
+    def sample(
+        self,
+        batch: GraphBatch,
+        n_samples: int = 1,
+        *,
+        random_state: int = 0,
+        given: Given = None,
+        method: Method | str | None = None,
+        threads: int | None = None,
+    ) -> GraphLabelings:
+        """Draw labelings: ``sample(X, 9)["token"]`` is [9, V]."""
+        scores = self.given(batch, given, threads=threads)
+        found: GraphLabelings = inference.sample(
+            scores, n_samples, random_state, method=method, threads=threads
         )
+        return found
+
+    def entropy(
+        self,
+        batch: GraphBatch,
+        *,
+        given: Given = None,
+        method: Method | str | None = None,
+        threads: int | None = None,
+    ) -> Numbers:
+        """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
+        scores = self.given(batch, given, threads=threads)
+        found: Numbers = inference.entropy(scores, method=method, threads=threads)
+        return found
+
+    def evaluate(
+        self,
+        X: GraphBatch,
+        metric: GraphMetric | str = "auto",
+        *,
+        kind: str | None = None,
+        given: Given = None,
+        threads: int | None = None,
+    ) -> float:
+        """Return a metric of the predictions on graphs with labels.
+
+        Parameters
+        ----------
+        X : GraphBatch
+            Variables without a label do not count.
+        metric : {"auto", "accuracy"} or function
+            The share of known labels that are predicted, or a function of gold and predicted labels by kind.
+        kind : str, optional
+            Only labels of this kind count in the accuracy.
+        given, threads
+            As in `predict`.
+        """
+        if not callable(metric) and metric not in ("auto", "accuracy"):
+            raise ValueError(
+                f"metric is {metric!r}, expected 'auto', 'accuracy' or a function of labels by kind"
+            )
+        if X.label is None:
+            raise ValueError("X has no labels to compare with")
+        found = self.predict(X, given=given, threads=threads).labels
+        if callable(metric):
+            return float(metric(X.by_kind(X.label), found))
+        return accuracy(X, found, kind)
+
+    def explain(
+        self,
+        x: GraphBatch,
+        at: tuple[str, int] | None = None,
+        *,
+        given: Given = None,
+        method: Method | str | None = None,
+        threads: int | None = None,
+    ) -> Explanation:
+        """Explain why variables have their labels and not the runners-up; prints as a table.
+
+        The best labeling is compared with the best one that has the runner-up at a variable, and the
+        difference of their scores is split into what each weight of each factor adds.
+
+        Parameters
+        ----------
+        x : GraphBatch
+            One graph, ``X[0]``.
+        at : (kind, number), optional
+            Which variable, by its number within its kind, from 0; default: all of them.
+        given, method, threads
+            As in `predict`.
+        """
+        from crfkit.models.explain_graphs import explain_graph
+
+        return explain_graph(self, x, at, given=given, method=method, threads=threads)
 
     # ---- weights
 

@@ -26,6 +26,7 @@ from crfkit.features.recipe import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.alternatives import Alternatives
+from crfkit.models.base import BaseModel
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
 from crfkit.models.predictions import gold_labels
@@ -35,13 +36,14 @@ from crfkit.structures.structure import Structure
 from crfkit.training.events import Summary
 
 if TYPE_CHECKING:
+    from crfkit.models.explanation import Explanation
     from crfkit.models.uncertainty import Uncertainty
 
 __all__ = ["Metric", "Model", "Names", "gold_labels"]
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Alternatives):
+class Model(Alternatives, BaseModel):
     """A trained model; see `crfkit.train`.
 
     Notes
@@ -340,26 +342,38 @@ class Model(Alternatives):
 
         return self._once("tagger", lambda: Tagger(self)).tag(x)
 
-    def explain(self, x: Any, at: int | None = None, *, threads: int | None = None) -> Any:
-        """Explain why the labels of one sequence won: at each position or segment, or at one.
+    def explain(self, x: Any, at: int | None = None, *, threads: int | None = None) -> Explanation:
+        """Explain why labels of one sequence won; prints as a table.
+
+        At each position the best labeling is compared with the best one that has the runner-up there; a
+        segment with the best segmentation that does not have it. The difference of the two scores is split
+        into what each weight adds. Models that are normalized at each step are refused: their decisions are
+        not sums of weights.
+
+        Parameters
+        ----------
+        x : a sequence
+            As an entry of X in `predict`; or a Dataset, Columns or Batch of one sequence.
+        at : int, optional
+            Only this position, from 0, or the segment that covers it; default: all.
+        threads : int, optional
+            Default: all cores.
 
         Examples
         --------
         >>> from crfkit import train
         >>> from crfkit.features import ItemExtractor
-        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
-        >>> decision = model.explain([["the"], ["dog"]], at=1)
-        >>> decision.label, decision.runner_up
-        ('N', 'D')
+        >>> X = [[["the"], ["old"], ["dog"]], [["a"], ["dog"]]]
+        >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]))
+        >>> decision = model.explain([["the"], ["dog"]])[1]
+        >>> decision.label, decision.runner_up, decision.alternative
+        ('N', 'A', ('D', 'A'))
+        >>> [(one.name, one.kind) for one in decision.contributions]
+        [('dog', 'attribute'), ('D → N, not D → A', 'transition')]
         """
-        from crfkit.models.explain import decisions
+        from crfkit.models.explain import explain_sequence
 
-        return decisions(self, self.dataset([x], threads=threads), at, threads=threads)
-
-    def check_alone(self) -> None:
-        """Refuse to be written where a file of the model alone would answer otherwise than its estimator."""
-        if self.lacks:
-            raise ValueError(f"a file of this model alone would lack {self.lacks}")
+        return explain_sequence(self, x, at, threads=threads)
 
     @property
     def decoder(self) -> _native.Decoder | None:

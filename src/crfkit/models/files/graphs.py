@@ -39,8 +39,7 @@ _FORMS = ("free", "symmetric", "same", "potts")
 
 def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -> Iterator[bytes]:
     """Return the pieces of the file of a model of graphs; `GraphModel.save` explains the options."""
-    if model.lacks:
-        raise ValueError(f"a file of this model alone would lack {model.lacks}")
+    model.check_alone()
     if not np.isfinite(model.w).all():
         i = int(np.argmin(np.isfinite(model.w)))
         raise ValueError(f"w[{i}] is {model.w[i]}; a model file keeps finite weights")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from crfkit import inference
 from crfkit._safe.printable import counted
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.models.graph_model import GraphModel, accuracy, log_prob
+from crfkit.models.graph_model import GraphMetric, GraphModel, accuracy, log_prob
 from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.models.tags import as_segments
 from crfkit.structures.graphs.batch import GraphBatch
@@ -25,8 +24,6 @@ from crfkit.training.graphs.data import checked_graphs
 __all__ = ["GraphMetric", "GraphValidation", "SequenceValidation", "Validation", "check_metric"]
 
 M = TypeVar("M")
-#: Gold labels and predicted ones by kind, ids [V] with -1 where the gold is unknown, to a number.
-GraphMetric: TypeAlias = Callable[[Mapping[str, Ids], Mapping[str, Ids]], float]
 
 _BUDGET = 2**22  #: cells of a component that is decoded exactly
 
