@@ -24,8 +24,6 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.models.model import Model
-from crfkit.structures.chains.chain import Chain
-from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["Contribution", "Decision", "Kind", "entry", "explain", "state_weights", "transition_weights"]
 
@@ -102,11 +100,11 @@ def explain(model: Model, data: Dataset | Batch, *, threads: int | None = None) 
         from crfkit.models.explain_segments import explain_segments
 
         return explain_segments(model, data, threads=threads)
-    if not isinstance(model.structure, Chain):
+    if model.structure.order is None:
         raise ValueError(
             f"the model is {model.structure.describe()}; only chains and segments can be explained"
         )
-    if isinstance(model.structure, LocalChain):
+    if model.structure.local:
         raise ValueError(
             "the model is normalized at each step: its decisions are not sums of weights; explain a CRF"
         )
