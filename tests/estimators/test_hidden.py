@@ -148,7 +148,8 @@ def test_constraints_hold_for_all_states() -> None:
     x, y = turning(30)
     y = [["A" if "A" in labels[: t + 1] else label for t, label in enumerate(labels)] for labels in y]
     crf = HiddenChainCRF(states=2, structure=Chain(constraints=[Forbid("A", "B")]), threads=1).fit(x, y)
-    rules = crf.model_.structure.resolved  # type: ignore[attr-defined]
+    rules = crf.model_.structure.resolved
+    assert rules is not None
     names = crf.model_.structure.labels
     for i, j in product(range(4), repeat=2):
         assert rules.transition[i, j] == (names[i][0] + names[j][0] != "AB")

@@ -55,7 +55,7 @@ def enumerated(crf: ChainCRF, x: Any) -> dict[tuple[str, ...], list[float]]:
     potentials = model.potentials(model.batch_of([x]))
     paths = np.array(list(product(range(L), repeat=T)), dtype=np.int32)
     scores = np.array([float(potentials.path_score(path)[0]) for path in paths])
-    if (rules := model.structure.resolved) is not None:  # type: ignore[attr-defined]
+    if (rules := model.structure.resolved) is not None:
         allowed = rules.start[paths[:, 0]] & rules.stop[paths[:, -1]]
         for t in range(1, T):
             allowed &= rules.transition[paths[:, t - 1], paths[:, t]]

@@ -77,7 +77,6 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
     import numpy as np
 
     from crfkit.cli.summaries import summary_of
-    from crfkit.structures import SemiMarkov
 
     layout = model.layout
     weights = {name: part.stop - part.start for name, part in layout.parts.items() if part.stop > part.start}
@@ -104,8 +103,8 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
         "notes": model.notes,
         "license": model.license,
     }
-    if isinstance(model.structure, SemiMarkov):
-        made["max_length"] = dict(zip(model.structure.labels, model.structure.max_length, strict=True))
+    if model.structure.segmental:
+        made["max_length"] = model.structure.lengths()
         made["segment_attributes"] = len(model.names.segment_attributes)
     tables = layout.transition_tables(model.w)
     if tables and len(layout.transition_cell):

@@ -219,14 +219,12 @@ class SemiCRF(SequenceQueries, Fitting):
         found = settled_by(structure, data, self.outside)
         if before is None:
             return found
-        old = before.structure
-        assert isinstance(old, SemiMarkov)
-        most = dict(zip(old.labels, old.max_length, strict=True))
+        most = before.structure.lengths() or {}
         wanted = {y: max(d, most.get(y, 1)) for y, d in zip(found.labels, found.max_length, strict=True)}
-        if max(wanted.values()) > max(old.max_length):
+        if max(wanted.values()) > max(most.values()):
             raise ValueError(
                 f"y has a segment of {max(wanted.values())} positions; what was learned before has segments "
-                f"of at most {max(old.max_length)}: call fit with all data"
+                f"of at most {max(most.values())}: call fit with all data"
             )
         return replace(found, max_length=tuple(wanted.values()))
 

@@ -18,7 +18,6 @@ from crfkit.arrays import Floats
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
 from crfkit.linear.squares import squared
-from crfkit.structures.chains.chain import is_chain
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -32,7 +31,7 @@ def diagonal_lacks(loss: LinearLoss) -> str:
     """Return why a loss has no such diagonal; empty where it has one."""
     if loss.objective.family is not Family.LIKELIHOOD:
         return f"the objective {loss.objective.name}"
-    chain = is_chain(loss.structure) and loss.structure.order <= 1
+    chain = loss.structure.is_chain and loss.structure.order in (0, 1)
     return "" if chain else f"{loss.structure.describe()}, only chains of order 1"
 
 

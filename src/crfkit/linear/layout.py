@@ -40,7 +40,6 @@ from crfkit.linear.block import Block
 from crfkit.linear.plan import Estimate, LayoutOptions, Plan
 from crfkit.native import check_memory
 from crfkit.structures.chains.chain import Chain, chain_slots
-from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.structure import Slot, Structure
 
 if TYPE_CHECKING:
@@ -343,7 +342,7 @@ def _structure(given: Structure | int) -> Structure:
 def check_fits(layout: Layout, structure: Structure) -> None:
     """Refuse a layout that was made for another structure."""
     wanted = structure.slots()
-    if layout.stop and isinstance(structure, LocalChain):
+    if layout.stop and structure.local:
         raise ValueError("the layout has stop weights, which a local chain does not take")
     if dict(layout.slots) == dict(wanted):
         return

@@ -55,7 +55,7 @@ def calibrated(
     data = _labeled(model, X, y, threads)
     if method == "isotonic":
         return replace(model, calibration=_isotonic(model, data, threads))
-    if model.structure.kind == "local-chain":
+    if model.structure.local:
         raise ValueError(
             "a temperature divides the scores of whole labelings, which a local chain does not have: its "
             'steps are normalized one by one; use method="isotonic"'

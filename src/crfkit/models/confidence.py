@@ -12,7 +12,6 @@ from crfkit.inference.results import counted_from
 from crfkit.inference.spans import Steps, segment_probability
 from crfkit.models.encoding import Recoding
 from crfkit.models.scores import flat_path
-from crfkit.structures.chains.chain import Chain
 from crfkit.structures.gold import Path, Sets
 from crfkit.tags.reading import CUT, START, find, rules
 
@@ -185,8 +184,4 @@ def _by_sequence(
 
 def segment_cells(model: Model) -> int:
     """Return the numbers that probabilities of segments need for each position."""
-    structure = model.structure
-    states = len(structure.labels)
-    if isinstance(structure, Chain) and structure.resolved is not None and structure.resolved.expansion:
-        states = len(structure.resolved.expansion.state_label)
-    return states**2
+    return model.structure.states() ** 2

@@ -9,7 +9,6 @@ import numpy as np
 from crfkit import _native
 from crfkit.data.batch import Batch
 from crfkit.native import kernels
-from crfkit.structures import Chain
 
 if TYPE_CHECKING:
     from crfkit.models.model import Model
@@ -30,9 +29,9 @@ def covers(model: Model) -> str:
     ('', 'limits on segment lengths')
     """
     structure = model.structure
-    if not isinstance(structure, Chain) or structure.kind != Chain.kind:
+    if not structure.is_chain:
         return f"the structure {structure.kind}"
-    if structure.resolved is not None and structure.resolved.expansion is not None:
+    if structure.limits_lengths:
         return "limits on segment lengths"
     if model.conjunctions is not None:
         return "conjunctions of attributes"

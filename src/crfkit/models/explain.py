@@ -25,8 +25,6 @@ from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.models.explanation import Contribution, Decision, Explanation
 from crfkit.models.model import Model
-from crfkit.structures.chains.chain import Chain
-from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["entry", "explain_sequence", "state_weights", "transition_weights"]
 
@@ -48,11 +46,11 @@ def explain_sequence(
         from crfkit.models.explain_segments import explain_segments
 
         return Explanation(tuple(explain_segments(model, batch, at, threads)))
-    if not isinstance(model.structure, Chain):
+    if model.structure.order is None:
         raise ValueError(
             f"the model is {model.structure.describe()}; only chains and segments can be explained"
         )
-    if isinstance(model.structure, LocalChain):
+    if model.structure.local:
         raise ValueError(
             "the model is normalized at each step: its decisions are not sums of weights; explain a CRF"
         )

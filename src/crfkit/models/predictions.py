@@ -239,8 +239,7 @@ class Predictions(Scoring):
     @property
     def label_scheme(self) -> Scheme | None:
         """The constraint that says how labels spell segments, where the structure has one."""
-        rules = getattr(self.structure, "constraints", ())
-        return next((one for one in rules if isinstance(one, Scheme)), None)
+        return next((one for one in self.structure.constraints if isinstance(one, Scheme)), None)
 
     def evaluate(
         self, X: Any, metric: Metric | str = "auto", *, y: Any = None, threads: int | None = None

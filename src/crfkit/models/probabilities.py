@@ -130,9 +130,8 @@ class Probabilities(Scoring):
             return None
 
         def found() -> Ids | None:
-            rules = getattr(structure, "resolved", None)
-            parts = None if rules is None else spelling.parts(rules)
-            if parts is None and getattr(structure, "order", 1) > 1:
+            parts = None if structure.resolved is None else spelling.parts(structure.resolved)
+            if parts is None and (structure.order or 0) > 1:
                 name = cast("Model", self).encoding
                 rules_too = "" if name == "IO" else f", or the constraint Scheme({name!r})"
                 raise ValueError(

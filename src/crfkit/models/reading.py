@@ -29,7 +29,6 @@ from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.models.tags import as_segments, segmented
 from crfkit.models.width import check_width
-from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
@@ -174,7 +173,8 @@ def frozen_extractor(
 
 def longest_of(structure: Structure) -> int | None:
     """Return the positions of the longest segment of a structure; None where it has no segments."""
-    return max(structure.max_length) if isinstance(structure, SemiMarkov) else None
+    lengths = structure.lengths()
+    return None if lengths is None else max(lengths.values())
 
 
 def place_of(columns: Columns, name: str | int) -> int | None:

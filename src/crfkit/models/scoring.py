@@ -154,7 +154,7 @@ class Scoring:
     @property
     def segmental(self) -> bool:
         """Whether the labels are those of segments, which may be long."""
-        return "segment" in self.structure.slots()
+        return self.structure.segmental
 
     @property
     def states(self) -> States | None:

@@ -32,8 +32,6 @@ class ContrastiveDivergence(Drawn):
 
     Parameters
     ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
     k : int
         Gibbs sweeps of each visit.
     persistent : bool

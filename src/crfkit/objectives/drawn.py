@@ -38,7 +38,7 @@ class Drawn(Penalized):
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for graphs."""
-        if getattr(structure, "cliques", None) is None:
+        if not structure.graphical:
             return f"the objective {self.name} is for graphs (GraphCRF), not for {structure.describe()}"
         return super().covers(structure, kinds)
 

@@ -45,8 +45,6 @@ class EntropyRegularized(Penalized):
 
     Parameters
     ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
     gamma : float
         How much a nat of entropy costs; too much, and the model gives one label to everything.
 

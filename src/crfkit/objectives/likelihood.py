@@ -25,11 +25,6 @@ __all__ = ["Likelihood"]
 class Likelihood(Penalized):
     """Penalized conditional log-likelihood.
 
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
-
     Examples
     --------
     >>> Likelihood(l2=0.5)

@@ -19,8 +19,6 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import softmax_loss
-from crfkit.structures.chains.chain import is_chain
-from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.gold import Gold, Path
 from crfkit.structures.structure import Scores, Structure, Trainable
 
@@ -30,11 +28,6 @@ __all__ = ["Local"]
 @dataclass(frozen=True)
 class Local(Penalized):
     """Each step's own log-likelihood, given the gold label before it.
-
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------
@@ -46,15 +39,13 @@ class Local(Penalized):
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains of order 1."""
-        if not (is_chain(structure) or isinstance(structure, LocalChain)) or structure.order != 1:
+        if not (structure.is_chain or structure.local) or structure.order != 1:
             return f"the objective local is for chains of order 1, not for {structure.describe()}"
         return super().covers(structure, kinds)
 
     def potentials(self, structure: Structure, scores: Scores, batch: Batch) -> Any:
         """Return potentials whose steps are not normalized: the loss does that for the gold's own only."""
-        if isinstance(structure, LocalChain):
-            return structure.unnormalized(scores, batch)
-        return super().potentials(structure, scores, batch)
+        return structure.unnormalized(scores, batch)
 
     def loss(
         self, potentials: Any, gold: Gold, weight: Floats, *, threads: int | None = None

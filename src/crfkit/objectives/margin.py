@@ -24,12 +24,10 @@ __all__ = ["MaxMargin"]
 
 @dataclass(frozen=True)
 class MaxMargin(Penalized):
-    """The Hamming-augmented hinge loss of structured support vector machines.
+    """The Hamming-augmented hinge loss of structured support vector machines, whose C is 1 / l2.
 
     Parameters
     ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`; 1 / l2 is the C of support vector machines.
     cost : "hamming"
         What wrong labels cost: 1 each, or what ``Graph.batch(cost=...)`` says of variables.
 

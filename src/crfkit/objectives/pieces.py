@@ -11,8 +11,6 @@ import numpy as np
 from crfkit.arrays import Floats, Ids, dot
 from crfkit.linear.objective import Asks
 from crfkit.objectives.penalized import Penalized
-from crfkit.structures.chains.chain import is_chain
-from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.pieces import Terms
 from crfkit.structures.structure import Trainable
 
@@ -28,7 +26,7 @@ class SumOfPieces(Penalized):
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains and graphs; those may have hidden labels."""
-        if isinstance(structure, Graph):
+        if structure.graphical:
             return super().covers(structure, [kind for kind in kinds if kind != "set"])
         return why_no_chain(self.name, structure) or super().covers(structure, kinds)
 
@@ -64,9 +62,7 @@ def softmax_loss(rows: Floats, label: Ids, weight: Floats) -> tuple[float, Float
 
 def why_no_chain(name: str, structure: Trainable) -> str:
     """Return why an objective that is only for chains cannot take a structure; empty where it can."""
-    return (
-        "" if is_chain(structure) else f"the objective {name} is for chains, not for {structure.describe()}"
-    )
+    return "" if structure.is_chain else f"the objective {name} is for chains, not for {structure.describe()}"
 
 
 def why_no_limits(name: str, structure: Trainable) -> str:
@@ -80,6 +76,6 @@ def why_no_limits(name: str, structure: Trainable) -> str:
     >>> why_no_limits("pseudo-likelihood", Chain(["O", "B-x", "I-x"], constraints=rules))
     'the objective pseudo-likelihood does not take limits on the lengths of segments'
     """
-    if is_chain(structure) and structure.resolved is not None and structure.resolved.expansion is not None:
+    if structure.is_chain and structure.limits_lengths:
         return f"the objective {name} does not take limits on the lengths of segments"
     return why_no_chain(name, structure)

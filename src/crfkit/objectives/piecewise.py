@@ -30,11 +30,6 @@ class Piecewise(SumOfPieces):
 
     Factors of graphs that have a hidden label are left out.
 
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
-
     Examples
     --------
     >>> import numpy as np
@@ -56,11 +51,6 @@ class PiecewisePseudoLikelihood(SumOfPieces):
     """The likelihood of each label of every factor given the factor's other ones, for chains and graphs.
 
     Factors of graphs that have a hidden label are left out.
-
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -28,10 +28,9 @@ from crfkit.objectives.entropy import add_rows, sequences_open
 from crfkit.objectives.likelihood import Likelihood
 from crfkit.objectives.penalized import Penalized
 from crfkit.objectives.pieces import why_no_chain
-from crfkit.structures.chains.chain import is_chain
 from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
-from crfkit.structures.structure import Trainable
+from crfkit.structures.structure import Structure, Trainable
 
 __all__ = ["PosteriorRegularized"]
 
@@ -46,8 +45,6 @@ class PosteriorRegularized(Penalized):
 
     Parameters
     ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
     at_most, at_least : dict of label to number
         Bounds on the expected number of each label.
     per : {"sequence", "position"}
@@ -102,13 +99,14 @@ class PosteriorRegularized(Penalized):
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: it is for chains that have the labels of all bounds."""
-        if not is_chain(structure):
+        if not structure.is_chain:
             return why_no_chain(self.name, structure)
-        lacking = [y for y in (*(self.at_most or ()), *(self.at_least or ())) if y not in structure.labels]
-        if lacking and len(structure.labels):
+        labels = cast("Structure", structure).labels
+        lacking = [y for y in (*(self.at_most or ()), *(self.at_least or ())) if y not in labels]
+        if lacking and len(labels):
             return (
                 f"the objective {self.name} has a bound on the label {lacking[0]!r}, which the data lack; "
-                f"their labels are {', '.join(structure.labels[:10])}"
+                f"their labels are {', '.join(labels[:10])}"
             )
         return super().covers(structure, kinds)
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crfkit.objectives.pieces import SumOfPieces, why_no_limits
-from crfkit.structures.chains.chain import is_chain
 from crfkit.structures.pieces import Terms
 from crfkit.structures.structure import Trainable
 
@@ -28,11 +27,6 @@ class PseudoLikelihood(SumOfPieces):
     """The likelihood of each label given all others, for chains of any order and for graphs.
 
     Hidden labels of graphs are left out: they have no term, and neither do the factors that they are in.
-
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
 
     Examples
     --------
@@ -53,5 +47,5 @@ class PseudoLikelihood(SumOfPieces):
 
     def covers(self, structure: Trainable, kinds: Sequence[str]) -> str:
         """Return why it cannot be used: rules of chains may look at neighbors only."""
-        against = why_no_limits(self.name, structure) if is_chain(structure) else ""
+        against = why_no_limits(self.name, structure) if structure.is_chain else ""
         return against or super().covers(structure, kinds)

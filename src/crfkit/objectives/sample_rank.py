@@ -32,8 +32,6 @@ class SampleRank(Drawn):
 
     Parameters
     ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
     margin : float
         By how much the better labeling of a pair should score higher; 0: only mistakes count.
     proposals : int

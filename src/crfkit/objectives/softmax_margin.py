@@ -24,11 +24,6 @@ __all__ = ["SoftmaxMargin"]
 class SoftmaxMargin(Penalized):
     """The likelihood with a margin of the number of wrong labels.
 
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
-
     Examples
     --------
     >>> import numpy as np

@@ -5,7 +5,8 @@ Scores and their gradients are arrays by slot, of one shape: [places, cells] whe
 own, [cells] where they share them.
 
 A structure with training: `slots`, `potentials_of`, `gold`, `gold_cells` and `add_counts`, each of a few
-lines; see docs/adding.md.
+lines; see docs/adding.md. Other rooms never ask which class a structure is of: what they need to know is a
+member here (tests/whole/test_structure_names.py).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
-from crfkit.structures.constraints import Constraint
+from crfkit.structures.constraints import Constraint, Resolved
 from crfkit.structures.gold import Gold
 from crfkit.structures.potentials import Potentials
 
@@ -83,6 +84,24 @@ class Trainable(Protocol):
 
     kind: ClassVar[str]  #: its name in files and messages
     objective: ClassVar[str]  #: the objective that it is trained by unless another is given
+    segmental: ClassVar[bool]  #: whether labels are those of segments, which may be long
+    local: ClassVar[bool]  #: whether steps are normalized one by one, so that weights do not add up
+    graphical: ClassVar[bool]  #: whether it has variables and cliques instead of positions in a row
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether it scores as `Chain` does; one of another kind that is built on a chain does not."""
+        ...
+
+    @property
+    def order(self) -> int | None:
+        """How many labels before one, of positions or segments, its scores look at; None of graphs."""
+        ...
+
+    @property
+    def limits_lengths(self) -> bool:
+        """Whether constraints limit the lengths of segments that labels of positions spell."""
+        ...
 
     def describe(self) -> str:
         """Return the name that messages use, as "a chain of order 2"."""
@@ -100,6 +119,11 @@ class Structure(Trainable, Protocol):
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """What is forbidden or required; see `crfkit.structures.constraints`."""
+        ...
+
+    @property
+    def resolved(self) -> Resolved | None:
+        """What the constraints mean for the labels; None where there are none."""
         ...
 
     def with_labels(self, names: Sequence[str]) -> Structure:
@@ -136,8 +160,20 @@ class Structure(Trainable, Protocol):
         """
         ...
 
+    def unnormalized(self, scores: Scores, batch: Batch) -> Potentials:
+        """Return potentials before steps are normalized one by one; mostly those of `potentials_of`."""
+        ...
+
     def cells(self) -> int:
         """Return how many scores a position has in its potentials: queries take so many at a time."""
+        ...
+
+    def states(self) -> int:
+        """Return how many states a position has in a sweep; limits of lengths need several for a label."""
+        ...
+
+    def lengths(self) -> dict[str, int] | None:
+        """Return the longest segment of each label; None where labels are those of positions."""
         ...
 
     def to_dict(self) -> dict[str, Any]:

@@ -213,7 +213,7 @@ class TrainingData:
                 f"the weights of all {before} sequences are zero: there is nothing to learn from"
             )
         counts, names = self.label_counts, structure.labels
-        sure = self.alone and self.kinds == {"path"} and not (cut and "length" in structure.slots())
+        sure = self.alone and self.kinds == {"path"} and not (cut and structure.segmental)
         check_learnable(self.positions, counts, names, sure=sure, known=known)
         notes = []
         unknown = self.positions - int(counts.sum())

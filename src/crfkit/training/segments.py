@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,20 +11,23 @@ from crfkit.checks import check_choice
 from crfkit.data.dataset import Dataset
 from crfkit.features import Recipe
 from crfkit.models.tags import Outside
-from crfkit.structures import SemiMarkov
+from crfkit.structures.structure import Structure
 from crfkit.tags.schemes import OUTSIDE
 
 __all__ = ["has_sources", "mean_length", "settled_by", "settled_recipe"]
 
+Kind = TypeVar("Kind", bound=Structure)
 
-def settled_by(structure: SemiMarkov, data: Dataset, outside: Outside = "unit") -> SemiMarkov:
+
+def settled_by(structure: Kind, data: Dataset, outside: Outside = "unit") -> Kind:
     """Return the structure over the labels of data with gold segments, with a length for each label.
 
     Lengths that are not given are those of the longest gold segments. One length for all labels does not
-    hold for O where each position outside is a segment of its own.
+    hold for O where each position outside is a segment of its own. Structures without segments stay.
 
     Examples
     --------
+    >>> from crfkit import SemiMarkov
     >>> from crfkit.features import ItemExtractor
     >>> from crfkit.models.tags import segmented
     >>> data = segmented(ItemExtractor()([[["a"], ["b"], ["c"]]]), [["B-N", "I-N", "O"]])
@@ -32,6 +35,8 @@ def settled_by(structure: SemiMarkov, data: Dataset, outside: Outside = "unit") 
     ((2, 1), (4, 1))
     """
     check_choice("outside", outside, ("unit", "long"))
+    if not structure.segmental:
+        return structure
     names = data.labels.strings()
     if structure.labels and len(names) > len(structure.labels):
         number, label = len(structure.labels), data.batch.label
@@ -46,11 +51,13 @@ def settled_by(structure: SemiMarkov, data: Dataset, outside: Outside = "unit") 
             f"{', '.join(structure.labels)}; leave them out, as in SemiMarkov(max_length=4), to take "
             "those of y"
         )
-    lengths: Any = structure.max_length
+    made: Any = structure
+    lengths = made.max_length
     if outside == "unit" and OUTSIDE in names and isinstance(lengths, int | np.integer):
         each: Any = {name: 1 if name == OUTSIDE else int(lengths) for name in names}
-        structure = replace(structure, max_length=each)  # as given, until there are labels
-    return structure.with_labels(names).settled([data.batch])
+        made = replace(made, max_length=each)  # as given, until there are labels
+    settled: Kind = made.with_labels(names).settled([data.batch])
+    return settled
 
 
 def mean_length(data: Dataset) -> float:

@@ -176,7 +176,7 @@ class Asked:
     @property
     def segmental(self) -> bool:
         """Whether labels are those of segments."""
-        return self.structure.kind == "semi-markov"
+        return self.structure.segmental
 
     def gold(self, data: Dataset) -> Dataset:
         """Return data with the gold that the structure learns from."""
@@ -189,12 +189,9 @@ class Asked:
 
     def settled(self, data: Dataset) -> Structure:
         """Return the structure with the labels and lengths of data with such gold."""
-        from crfkit.structures import SemiMarkov
         from crfkit.training.segments import settled_by
 
-        if isinstance(self.structure, SemiMarkov):
-            return settled_by(self.structure, data, self.outside)
-        return self.structure
+        return settled_by(self.structure, data, self.outside)
 
 
 def structure_of(

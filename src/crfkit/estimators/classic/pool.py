@@ -18,7 +18,6 @@ from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import End, Optimizer
 from crfkit.structures import Chain
-from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.classic.many import Task, train_all
@@ -160,7 +159,7 @@ class OpinionPool(ChainCRF):
     ) -> Model:
         self._check()
         data = data.freeze()
-        if isinstance(structure, LocalChain):
+        if structure.local:
             raise ValueError("a pool of local chains is not a local chain; use structure=Chain()")
         structure = with_labels_of(structure, data.labels.strings())
         rest, judge = self._split(data, dev)

@@ -66,7 +66,7 @@ class _Reading:
         self.begins = np.ones((L + 1, L), np.bool_)  # steps that begin a run or a segment
         self.spells = False
         self._found: dict[Matcher, Bools] = {}  # [L + 1, L] each
-        if "segment" in structure.slots():
+        if structure.segmental:
             return
         declared = [rule for rule in structure.constraints if isinstance(rule, Scheme)]
         scheme = declared[0] if declared else scheme_in(self.labels)

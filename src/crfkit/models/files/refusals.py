@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection
 
 from crfkit.features.recipe import Recipe
 from crfkit.models.model import Model
-from crfkit.structures.chains.chain import is_chain
-from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["check_recipe", "refuse_lost"]
 
@@ -29,7 +27,7 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
     ValueError: the model has order 2, which CRF++'s format cannot hold; save it with Model.save, or train one without
     """  # noqa: E501
     layout, parts = model.layout, model.layout.parts
-    if not (is_chain(model.structure) or isinstance(model.structure, LocalChain)):
+    if not (model.structure.is_chain or model.structure.local):
         raise ValueError(
             f"the model is {model.structure.describe()}, which {program}'s format cannot hold; {_REMEDY}"
         )
@@ -43,7 +41,7 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
         "conjunctions of attributes": model.conjunctions is not None,
         "constraints on whole labelings": bool(model.constraints),
         "probabilities calibrated by isotonic regression": model.calibration is not None,
-        "steps that are normalized by themselves": isinstance(model.structure, LocalChain),
+        "steps that are normalized by themselves": model.structure.local,
     }
     what = [name for name, present in lost.items() if present and name not in holds]
     if what:

@@ -16,7 +16,6 @@ from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.files.wapiti import CRF, MAXENT, MEMM
 from crfkit.models.model import Model
-from crfkit.structures.chains.local import LocalChain
 
 __all__ = ["wapiti_text"]
 
@@ -48,8 +47,7 @@ def wapiti_text(model: Model) -> bytes:
     """
     refuse_lost(model, "Wapiti", {"edge attributes", _LOCAL})
     layout, L = model.layout, len(model.labels)
-    local = isinstance(model.structure, LocalChain)
-    kind = MAXENT if not model.layout.order else MEMM if local else CRF
+    kind = MAXENT if not model.layout.order else MEMM if model.structure.local else CRF
     patterns, steps = _patterns(model)
     table = model.w[layout.parts["transition"]]
     node = model.attributes.strings()[: layout.attributes]

@@ -35,11 +35,6 @@ __all__ = ["Exponential"]
 class Exponential(Penalized):
     """The logarithm of the mean of 1 / p(gold), times the number of sequences.
 
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
-
     Examples
     --------
     >>> from crfkit.data.batch import Batch

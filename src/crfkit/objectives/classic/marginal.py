@@ -36,11 +36,6 @@ __all__ = ["MarginalLikelihood"]
 class MarginalLikelihood(Penalized):
     """The likelihood of each label on its own, for chains of any order.
 
-    Parameters
-    ----------
-    l1, l2, transition_l1, transition_l2, label_weights
-        As in `crfkit.objectives.penalized.Penalized`.
-
     Examples
     --------
     >>> from crfkit.data.batch import Batch

@@ -63,6 +63,9 @@ class Chain(Restored):
 
     kind: ClassVar[str] = "chain"
     objective: ClassVar[str] = "likelihood"
+    segmental: ClassVar[bool] = False
+    local: ClassVar[bool] = False
+    graphical: ClassVar[bool] = False
 
     labels: tuple[str, ...]
     order: int = 1
@@ -89,6 +92,43 @@ class Chain(Restored):
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "constraints", tuple(in_order(constraints)))
         object.__setattr__(self, "resolved", resolved)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether it scores as chains do: one of another kind may be built on a chain and not.
+
+        Examples
+        --------
+        >>> from crfkit.structures import LocalChain
+        >>> Chain(2).is_chain, LocalChain(2).is_chain
+        (True, False)
+        """
+        return self.kind == Chain.kind
+
+    @property
+    def limits_lengths(self) -> bool:
+        """Whether constraints limit the lengths of segments."""
+        return self.resolved is not None and self.resolved.expansion is not None
+
+    def unnormalized(self, scores: Scores, batch: Batch) -> ChainPotentials:
+        """Return `potentials_of`: label sequences are normalized as a whole."""
+        return self.potentials_of(scores, batch)
+
+    def states(self) -> int:
+        """Return how many states a position has in a sweep.
+
+        Examples
+        --------
+        >>> from crfkit.structures.constraints import SegmentLength
+        >>> Chain(["a", "b"], constraints=[SegmentLength("a", maximum=2)]).states()
+        3
+        """
+        expansion = None if self.resolved is None else self.resolved.expansion
+        return len(self.labels) if expansion is None else len(expansion.state_label)
+
+    def lengths(self) -> None:
+        """Return None: labels are those of positions."""
+        return
 
     def with_labels(self, names: Sequence[str]) -> Self:
         """Return the same chain over these labels.
@@ -273,15 +313,8 @@ def chain_slots(L: int, order: int) -> dict[str, Slot]:
 
 
 def is_chain(structure: object) -> TypeGuard[Chain]:
-    """Tell whether a structure scores as chains do: one of another kind may be built on a chain and not.
-
-    Examples
-    --------
-    >>> from crfkit.structures import LocalChain
-    >>> is_chain(Chain(2)), is_chain(LocalChain(2))
-    (True, False)
-    """
-    return isinstance(structure, Chain) and structure.kind == Chain.kind
+    """Tell native paths, which read its fields, whether a structure is a chain (`Chain.is_chain`)."""
+    return isinstance(structure, Chain) and structure.is_chain
 
 
 def _checked_forbid(scores: Floats, allowed: NDArray[np.bool_], argument: str) -> Floats:

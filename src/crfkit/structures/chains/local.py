@@ -46,6 +46,7 @@ class LocalChain(Chain):
 
     kind: ClassVar[str] = "local-chain"
     objective: ClassVar[str] = "local"
+    local: ClassVar[bool] = True
 
     def __init__(
         self,

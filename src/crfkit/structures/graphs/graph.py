@@ -48,6 +48,12 @@ class Graph:
 
     kind: ClassVar[str] = "graph"
     objective: ClassVar[str] = "likelihood"  #: what it is trained by unless another is given
+    segmental: ClassVar[bool] = False
+    local: ClassVar[bool] = False
+    graphical: ClassVar[bool] = True
+    is_chain: ClassVar[bool] = False
+    order: ClassVar[None] = None
+    limits_lengths: ClassVar[bool] = False
 
     def __init__(
         self,

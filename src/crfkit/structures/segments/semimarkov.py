@@ -72,6 +72,12 @@ class SemiMarkov(Restored):
 
     kind: ClassVar[str] = "semi-markov"
     objective: ClassVar[str] = "likelihood"
+    segmental: ClassVar[bool] = True
+    local: ClassVar[bool] = False
+    graphical: ClassVar[bool] = False
+    is_chain: ClassVar[bool] = False
+    order: ClassVar[int] = 1  # the label of the segment before
+    limits_lengths: ClassVar[bool] = False  # a structure of its own takes them
 
     labels: tuple[str, ...]
     max_length: tuple[int, ...]
@@ -342,6 +348,25 @@ class SemiMarkov(Restored):
     def cells(self) -> int:
         """Return how many scores a position has: one for each segment that begins there."""
         return len(self.labels) * self._longest()
+
+    def states(self) -> int:
+        """Return how many states a position has in a sweep."""
+        return len(self.labels)
+
+    def lengths(self) -> dict[str, int]:
+        """Return the longest segment of each label.
+
+        Examples
+        --------
+        >>> SemiMarkov(["NAME", "O"], max_length=[3, 1]).lengths()
+        {'NAME': 3, 'O': 1}
+        """
+        self._longest()
+        return dict(zip(self.labels, self.max_length, strict=True))
+
+    def unnormalized(self, scores: Scores, batch: Batch) -> SemiMarkovPotentials:
+        """Return `potentials_of`: segmentations are normalized as a whole."""
+        return self.potentials_of(scores, batch)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the labels, as values that JSON can hold; `crfkit.structures.kinds` reads them.

@@ -18,7 +18,7 @@ from crfkit.linear.features import Chosen, Features
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.chains.chain import Chain, is_chain
+from crfkit.structures.chains.chain import Chain
 from crfkit.structures.gold import kind_of_gold
 from crfkit.training.data import checked_dataset
 from crfkit.training.events import Listener
@@ -161,7 +161,7 @@ def _check(data: Dataset, structure: Chain, objective: Likelihood, features: Fea
             "the attributes of the data are hashed ids or ids without names, of which no conjunctions can be "
             "made: extract the data without hashing"
         )
-    if not is_chain(structure):
+    if not getattr(structure, "is_chain", False):
         described = structure.describe() if hasattr(structure, "describe") else repr(structure)
         raise ValueError(f"induction is for chains, and the structure is {described}: use Chain()")
     if type(objective) is not Likelihood:
