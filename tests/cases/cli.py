@@ -10,14 +10,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
+from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from crfkit.cli import app
+from crfkit.cli.commands import command_named
 
-__all__ = ["TEMPLATE", "folder", "on_a_terminal", "run", "written"]
+__all__ = ["TEMPLATE", "folder", "on_a_terminal", "options_of", "run", "written"]
 
 TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,1]/%x[0,1]\nB\n"
 
@@ -28,6 +30,18 @@ def run(*arguments: object, text: str | bytes | None = None, status: int | None 
     if status == 2:
         assert "Traceback" not in done.output
     return done
+
+
+def options_of(command: str) -> dict[str, tuple[str, OptionInfo]]:
+    """Return the options of a command by each of their spellings, with the parameter they fill."""
+    hints = get_type_hints(command_named(command), include_extras=True)
+    made: dict[str, tuple[str, OptionInfo]] = {}
+    for name, hint in hints.items():
+        info = get_args(hint)[1] if len(get_args(hint)) > 1 else None
+        if isinstance(info, OptionInfo):
+            words = [info.default] if isinstance(info.default, str) else []
+            made |= dict.fromkeys([*words, *(info.param_decls or ())], (name, info))
+    return made
 
 
 def on_a_terminal(columns: int, *arguments: object) -> str:

@@ -7,31 +7,18 @@ import inspect
 import json
 import re
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
-from typer.models import OptionInfo
 
 import crfkit.cli
-from crfkit.cli.commands import COMMANDS, command_named
+from crfkit.cli.commands import COMMANDS
 from crfkit.cli.groups.compose import PANELS
-from tests.cases.cli import folder, run
+from tests.cases.cli import folder, options_of, run
 
 __all__ = ["folder"]
 
 LONGEST = 60  # lines of a function, without its docstring
-
-
-def options_of(command: str) -> dict[str, tuple[str, OptionInfo]]:
-    """Return the options of a command by each of their spellings, with the parameter they fill."""
-    hints = get_type_hints(command_named(command), include_extras=True)
-    made: dict[str, tuple[str, OptionInfo]] = {}
-    for name, hint in hints.items():
-        info = get_args(hint)[1] if len(get_args(hint)) > 1 else None
-        if isinstance(info, OptionInfo):
-            words = [info.default] if isinstance(info.default, str) else []
-            made |= dict.fromkeys([*words, *(info.param_decls or ())], (name, info))
-    return made
 
 
 def test_a_spelling_means_the_same_in_every_command() -> None:

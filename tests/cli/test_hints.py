@@ -35,7 +35,13 @@ def test_h_is_help_in_every_command(name: str) -> None:
     [
         *(("info", "show"), ("dump", "show"), ("predict", "tag"), ("label", "tag"), ("decode", "tag")),
         *(("test", "tag"), ("crf_test", "tag"), ("learn", "train"), ("fit", "train"), ("crf_learn", "train")),
-        *(("eval", "evaluate"), ("score", "evaluate"), ("cross-validate", "cv"), ("Train", "train")),
+        *(
+            ("eval", "evaluate"),
+            ("score", "evaluate"),
+            ("cross-validate", "cv"),
+            ("Train", "train"),
+            ("induce", "train --induce"),
+        ),
         *(("trian", "train"), ("evaluat", "evaluate")),
     ],
 )

@@ -288,6 +288,10 @@ def test_show(folder: Path) -> None:
     assert list(made["strongest"]) == ["O"]
     assert made["strongest"]["O"][0][1] > 0
     assert len(made["transitions"]) == 3
+    few, all_of_them = (
+        json.loads(run("show", folder / "t.crf", "--json", "--top", n).stdout)["strongest"] for n in (1, 0)
+    )
+    assert sum(map(len, all_of_them.values())) > 3 * sum(map(len, few.values()))
     assert "U00:the" not in run("show", folder / "t.crf", "-q").stdout
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crfkit._safe.printable import counted
 from crfkit.cli.groups.compose import composed
 from crfkit.cli.groups.constraints import Keeping
 from crfkit.cli.groups.data import Data, LabeledData
 from crfkit.cli.groups.judging import Judging
 from crfkit.cli.groups.output import Running
+from crfkit.cli.scores import Labels, compared, print_comparison, scores_of
 
 if TYPE_CHECKING:
     from crfkit.cli.graph_answers import GraphTagger
     from crfkit.cli.tagging import Tagger
-    from crfkit.metrics import Metric
     from crfkit.tags.reading import LabelScheme
-
-Labels = list[list[str]]
 
 
 @composed
@@ -104,17 +101,17 @@ def _tell(found: Found, judging: Judging, as_json: bool) -> None:
     if chosen == "auto":
         chosen = "token_accuracy" if judging.tokens else found.fits
     by_segment = found.fits == "segment_f1" and not judging.tokens
-    made = _scores(found.titles, gold, systems, found.scheme if by_segment else None, aloud=not as_json)
+    made = scores_of(found.titles, gold, systems, found.scheme if by_segment else None, aloud=not as_json)
     spelled = {"scheme": found.scheme} if chosen.startswith("segment") else {}
     made["metric"] = chosen
     for one, labels in zip(made["systems"], systems, strict=True):
         one["score"] = metrics.named(chosen, **spelled)(gold, labels)
     if len(systems) == 2:
-        made |= _compare(gold, systems, metrics.named(chosen, **spelled), judging.samples, judging.seed)
+        made |= compared(gold, systems, metrics.named(chosen, **spelled), judging.samples, judging.seed)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))
     elif len(systems) == 2:
-        _print_comparison(found.titles, made)
+        print_comparison(found.titles, made)
     else:
         print(f"{chosen} {made['systems'][0]['score']:.4f}")
 
@@ -126,25 +123,6 @@ def _scheme(given: str) -> str:
     if given.lower() not in known:
         raise ValueError(f"--scheme is {given!r}, expected one of {', '.join(READINGS)}")
     return known[given.lower()]
-
-
-def _scores(
-    titles: list[str], gold: Labels, systems: list[Labels], scheme: LabelScheme | None, aloud: bool
-) -> dict[str, Any]:
-    """Return the scores of each system, of segments where a scheme is given, and print them if asked to."""
-    from crfkit import metrics
-
-    made: dict[str, Any] = {"systems": []}
-    for title, found in zip(titles, systems, strict=True):
-        scores: Any = (
-            metrics.token_scores(gold, found)
-            if scheme is None
-            else metrics.segment_scores(gold, found, scheme=scheme)
-        )
-        made["systems"].append({"name": title, **_plain(scores)})
-        if aloud:
-            print(*[f"{title}:"] * (len(systems) > 1), scores.report(), sep="\n")
-    return made
 
 
 def _taggers(paths: list[str], reading: LabeledData, threads: int | None, keeping: Keeping) -> list[Tagger]:
@@ -227,7 +205,7 @@ def _of_graphs(
         spells = metric_for(tagger.names(kind)) == "segment_f1" and not tokens
         if not as_json:
             print(f"{kind}:")
-        scored = _scores([kind], gold[kind], [found[kind]], scheme if spells else None, aloud=not as_json)
+        scored = scores_of([kind], gold[kind], [found[kind]], scheme if spells else None, aloud=not as_json)
         made["kinds"][kind] = scored["systems"][0]
     each = [made["kinds"][kind] for kind in tagger.kinds]
     correct = sum(one["accuracy"] * one["tokens"] for one in each)
@@ -272,48 +250,3 @@ def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Fo
         )
     fits = metric_for({y for sequence in golds[0] for y in sequence})
     return Found(paths, golds[0], found, fits, scheme or "lenient")
-
-
-def _plain(scores: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {"tokens": scores.tokens, "accuracy": scores.accuracy}
-    segmental = hasattr(scores, "by_type")
-    whole = scores.overall if segmental else scores.micro
-    made["kind"] = "segments" if segmental else "tokens"
-    rows = scores.by_type if segmental else scores.by_label
-    for name, one in (("micro", whole), ("macro", scores.macro), ("weighted", scores.weighted)):
-        made[name] = {"precision": one.precision, "recall": one.recall, "f1": one.f1}
-    made["by_label"] = {
-        name: {
-            "precision": s.precision,
-            "recall": s.recall,
-            "f1": s.f1,
-            "support": s.support,
-            "found": s.found,
-        }
-        for name, s in rows.items()
-    }
-    return made
-
-
-def _compare(gold: Labels, systems: list[Labels], metric: Metric, samples: int, seed: int) -> dict[str, Any]:
-    from crfkit import metrics
-
-    a, b = systems
-    test = metrics.mcnemar(gold, a, b)
-    drawn = metrics.paired_bootstrap(gold, a, b, metric, samples=samples, seed=seed)
-    return {"mcnemar": asdict(test), "bootstrap": asdict(drawn)}
-
-
-def _print_comparison(titles: list[str], made: dict[str, Any]) -> None:
-    test, drawn = made["mcnemar"], made["bootstrap"]
-    low, high = drawn["interval"]
-    print(
-        f"McNemar: {counted(test['only_a'], 'token')} right only in {titles[0]}, "
-        f"{test['only_b']} only in {titles[1]}; "
-        f"p = {test['p_value']:.4g}{' (exact)' if test['exact'] else ''}"
-    )
-    print(
-        f"paired bootstrap of {drawn['metric']}: {drawn['a']:.4f} and {drawn['b']:.4f}, difference "
-        f"{drawn['difference']:+.4f}, {100 * drawn['level']:.0f} % between {low:+.4f} and {high:+.4f}; "
-        f"p = {drawn['p_value']:.4g} ({counted(drawn['samples'], 'sample')})"
-    )

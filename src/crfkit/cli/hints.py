@@ -16,7 +16,8 @@ __all__ = ["command_hint", "option_hint"]
 
 #: Commands of other tools, and words that mean the same.
 _COMMANDS: Final = {
-    "train": ("learn", "fit", "crf_learn", "crf-learn", "estimate", "induce"),
+    "train": ("learn", "fit", "crf_learn", "crf-learn", "estimate"),
+    "train --induce": ("induce",),
     "tag": ("predict", "label", "decode", "test", "apply", "annotate", "classify", "crf_test", "crf-test"),
     "evaluate": ("eval", "score", "conlleval", "judge"),
     "show": ("info", "dump", "inspect", "print", "weights", "describe", "view", "summary"),
@@ -82,7 +83,7 @@ def command_hint(name: str, commands: Collection[str]) -> str:
     """
     word = name.lower()
     for meant, others in _COMMANDS.items():
-        if word in others and meant in commands:
+        if word in others and meant.partition(" ")[0] in commands:
             return f"write crfkit {meant}"
     close = difflib.get_close_matches(word, list(commands), n=1, cutoff=0.7)
     return f"did you mean crfkit {close[0]}?" if close else ""

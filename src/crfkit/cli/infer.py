@@ -18,7 +18,6 @@ from crfkit.cli.groups.compose import composed, option
 from crfkit.cli.groups.model import InferenceMethod
 from crfkit.cli.groups.output import Running
 from crfkit.cli.groups.settings import settings_of, with_settings
-from crfkit.cli.groups.training import Set
 from crfkit.cli.messages import check_output, say
 from crfkit.inference.methods.registry import METHODS, method_of
 
@@ -43,7 +42,15 @@ def infer(
         str, option("Answers", "--query", help="PR: log10 Z; MAR: marginals; MPE: the best labeling.")
     ] = "PR",
     inference_method: InferenceMethod = None,
-    set: Set = None,
+    set: Annotated[
+        list[str] | None,
+        option(
+            "Model",
+            "--set",
+            metavar="PART.FIELD=VALUE",
+            help="A field of the method, as Python has it, such as method.budget=2^27; may be given again.",
+        ),
+    ] = None,
     seed: Annotated[int | None, option("Model", "--seed", help="Of methods that draw.", min=0)] = None,
     output: Annotated[str, option("Output", "--output", "-o", help="Where to write the answer.")] = "-",
     *,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 16  # labels of which a table of transitions still fits a page
 _NO_END = 1 << 16  # columns, where nobody looks at a screen
+_ALL = 1 << 30  # weights
 
 
 def show(
@@ -54,7 +55,7 @@ def show(
             raise ValueError(
                 f"--label is for models of sequences, and {model} is one of graphs; leave it out"
             )
-        show_graph(model, found, as_json, top=0 if quiet else top)
+        show_graph(model, found, as_json, top=0 if quiet else top or _ALL)
         return
     kind = guess_kind(content) or "crfkit"
     names = list(found.structure.labels)
@@ -65,7 +66,7 @@ def show(
             close = difflib.get_close_matches(one, names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(names[:20])}"
             raise ValueError(f"--label is {one!r}, which is not a label of {model}{hint}")
-    made = _described(model, found, kind, label or names, top)
+    made = _described(model, found, kind, label or names, top or _ALL)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))
     else:
