@@ -7,6 +7,7 @@ is then a file of structures/ and an entry of its table.
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,7 @@ def imports(tree: ast.Module) -> bool:
     return bool(imported(tree) & used)
 
 
+@cache
 def programs() -> dict[str, ast.Module]:
     return {
         path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")
