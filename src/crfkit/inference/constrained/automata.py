@@ -8,19 +8,18 @@ each answer bounds those of all labelings that keep the rules: the first which k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from crfkit import _native
 from crfkit.arrays import Floats
 from crfkit.inference.constrained.rules import Machine
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures.chains.potentials import ChainPotentials
+from crfkit.structures.chains.potentials import ChainPotentials, States
 from crfkit.structures.gold import Path
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
 
-__all__ = ["Ordered", "by_position", "fits", "joined", "remembered"]
+__all__ = ["Ordered", "fits", "joined", "remembered"]
 
 Ordered: TypeAlias = ChainPotentials | SemiMarkovPotentials
 _MOST_CELLS = 1 << 24  # of scores of steps, which take 128 MB: 4096 states, where all steps share them
@@ -43,34 +42,19 @@ def joined(machines: Sequence[Machine]) -> Machine:
     return whole
 
 
-def by_position(potentials: Ordered) -> bool:
-    """Return whether scores of steps differ from position to position, so that they take much memory."""
-    edge = potentials.edge if isinstance(potentials, SemiMarkovPotentials) else potentials.edge[0]
-    return edge.ndim == 3
-
-
 def fits(potentials: Ordered, memories: int) -> bool:
     """Return whether scores with so many memories are small enough to be made."""
-    if isinstance(potentials, SemiMarkovPotentials):
-        states = len(potentials.structure.labels)
-    elif potentials.structure.order > 1:
+    if potentials.structure.order > 1:
         return False  # the states of their sweep are label n-grams
-    else:
-        states = len(potentials.states.label)
-    positions = int(potentials.seq_ptr[-1]) if by_position(potentials) else 1
-    return (states * memories) ** 2 * positions <= _MOST_CELLS
+    positions = int(potentials.seq_ptr[-1]) if potentials.steps_by_position else 1
+    return (potentials.structure.states() * memories) ** 2 * positions <= _MOST_CELLS
 
 
 def remembered(potentials: Ordered, machine: Machine, threads: int | None) -> tuple[Floats, Path]:
     """Return the best labelings that an automaton accepts, and their scores, -inf where there is none."""
     M = len(machine.accept)
-    if isinstance(potentials, SemiMarkovPotentials):
-        L = len(potentials.structure.labels)
-        label = np.arange(L)
-        edge, start, stop = potentials.edge, potentials.start, potentials.stop
-    else:
-        label, node, tables, start, stop = potentials.states
-        edge, L = tables[0], len(potentials.structure.labels)
+    label, node, tables, start, stop = potentials.states
+    edge, L = tables[0], len(potentials.structure.labels)
     S = len(label)
     after = machine.next[:, label][:, :, label].transpose(1, 0, 2)  # [S, M, S]
     allowed = after[..., None] == np.arange(M)  # [S, M, S, M]
@@ -80,13 +64,8 @@ def remembered(potentials: Ordered, machine: Machine, threads: int | None) -> tu
     begin = np.where(first, 0.0 if start is None else start[:, None], -np.inf).ravel()
     end = np.where(machine.accept, 0.0 if stop is None else stop[:, None], -np.inf)
     end = np.ascontiguousarray(np.broadcast_to(end, (S, M))).ravel()
-    problem: Any
-    if isinstance(potentials, SemiMarkovPotentials):
-        spread = np.repeat(potentials.segment, M, axis=2)
-        problem = _native.Problem.segments(spread, steps, begin, end, potentials.seq_ptr)
-    else:
-        spread = np.repeat(node, M, axis=1)
-        problem = _native.Problem.chain(spread, [steps], begin, end, potentials.seq_ptr)
+    wide_states = States(np.repeat(label, M), np.repeat(node, M, axis=-1), [steps], begin, end)
+    problem = potentials.problem_of(wide_states)
     values, paths, begins = kernels.best(problem, threads_or_all(threads))
     if not machine.accept[0]:
         values[np.diff(potentials.seq_ptr) == 0] = -np.inf  # the kernels give nothing the score 0

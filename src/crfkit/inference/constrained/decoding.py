@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Pointers, ranges
-from crfkit.inference.constrained.automata import Ordered, by_position, fits, joined, remembered
+from crfkit.inference.constrained.automata import Ordered, fits, joined, remembered
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.program import solve
 from crfkit.inference.constrained.resolve import rules_of
@@ -252,7 +252,7 @@ class _Search:
             for i, one in enumerate(kinds):
                 memory = _Memory([parts[q] for q in np.flatnonzero(one).tolist()])
                 here = left[kind == i]
-                for some in np.split(here, len(here)) if by_position(self.potentials) else (here,):
+                for some in np.split(here, len(here)) if self.potentials.steps_by_position else (here,):
                     found = self._remembered(some, memory)
                     if found is None:
                         beyond.append(some)

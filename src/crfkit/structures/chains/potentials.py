@@ -29,7 +29,7 @@ class States(NamedTuple):
     """Scores of a chain by the states that the kernels see."""
 
     label: Pointers  #: [S] of each state
-    node: Floats  #: [P, S]
+    node: Floats  #: [P, S]; of segments [P, D, S]
     tables: list[Floats]  #: table h has h + 1 axes of S
     start: Floats | None  #: [S]
     stop: Floats | None  #: [S]
@@ -87,8 +87,16 @@ class ChainPotentials(KeptScores):
         if self.expansion:
             # The scores of labels are checked before they become scores of states.
             _native.Problem.chain(self.node, self.tables, self.start, self.stop, self.seq_ptr)
-        states = self.states
+        return self.problem_of(self.states)
+
+    def problem_of(self, states: States) -> _native.Problem:
+        """Return the arrays of such states as the kernels see them, checked."""
         return _native.Problem.chain(states.node, states.tables, states.start, states.stop, self.seq_ptr)
+
+    @property
+    def steps_by_position(self) -> bool:
+        """Whether scores of steps differ from position to position, so that they take much memory."""
+        return self.edge[0].ndim == 3
 
     @property
     def states(self) -> States:

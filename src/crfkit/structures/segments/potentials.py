@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by_sequence
+from crfkit.structures.chains.potentials import States
 from crfkit.structures.gold import Path
 from crfkit.structures.labels import forbid, label_ids, span_mask
 from crfkit.structures.potentials import KeptScores, edge_slot, one_or_all, score_of_gold, wrong_labels
@@ -46,7 +47,23 @@ class SemiMarkovPotentials(KeptScores):
     @once
     def problem(self) -> _native.Problem:
         """The arrays as the kernels see them, checked."""
-        return _native.Problem.segments(self.segment, self.edge, self.start, self.stop, self.seq_ptr)
+        return self.problem_of(self.states)
+
+    @property
+    def states(self) -> States:
+        """The scores by state: those of labels."""
+        labels = np.arange(len(self.structure.labels))
+        return States(labels, self.segment, [self.edge], self.start, self.stop)
+
+    def problem_of(self, states: States) -> _native.Problem:
+        """Return the arrays of such states as the kernels see them, checked."""
+        edge = states.tables[0]
+        return _native.Problem.segments(states.node, edge, states.start, states.stop, self.seq_ptr)
+
+    @property
+    def steps_by_position(self) -> bool:
+        """Whether scores of steps differ from position to position, so that they take much memory."""
+        return self.edge.ndim == 3
 
     @property
     def constrained(self) -> bool:
