@@ -287,7 +287,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert same.training is not None
     assert found.training.loss == pytest.approx(same.training.loss, rel=1e-6)
     for wrong, message in (
-        (["--unlabeled", tmp_path / "more.txt"], "--unlabeled is for --objective entropy and posterior"),
+        (["--unlabeled", tmp_path / "more.txt"], "--unlabeled is for --objective entropy, posterior"),
         (["--set", "objective.gamma=1"], "--set objective.gamma: the objective likelihood does not have it"),
     ):
         assert message in run(*options, *wrong, "-o", tmp_path / "n.crf", status=2).output

@@ -15,6 +15,7 @@ from crfkit.cli import graph_training, learning
 from crfkit.cli.groups.compose import composed
 from crfkit.cli.groups.data import LabeledData
 from crfkit.cli.groups.features import InternalFeatures
+from crfkit.cli.groups.lists import filled
 from crfkit.cli.groups.model import AnyModel
 from crfkit.cli.groups.output import Kept, ModelOutput
 from crfkit.cli.groups.settings import with_settings
@@ -108,8 +109,8 @@ def _check(job: Job, asked: Asked, goal: Objective) -> None:
     blocks = job.training.block_positions
     if job.training.unlabeled is not None and (blocks is not None or not goal.open):
         raise ValueError(
-            "--unlabeled is for --objective entropy and posterior, without --block-positions; give one of "
-            "these, or leave it out"
+            filled("--unlabeled is for --objective {open}, without --block-positions; give one of these, or ")
+            + "leave it out"
         )
     if blocks is not None:
         check_blockwise(job.training.optimizer, goal)

@@ -51,6 +51,19 @@ def _optimizers() -> Iterator[Entry]:
         seen.add(kind)
 
 
+def _open() -> Iterator[Entry]:
+    from crfkit.objectives import OBJECTIVES
+
+    return (_of(name, kind) for name, kind in OBJECTIVES.items() if kind.open)
+
+
+def _blockwise() -> Iterator[Entry]:
+    from crfkit.training.blocks.problem import BLOCKWISE
+    from crfkit.training.choose import by_name
+
+    return (one for one in _optimizers() if one.daily and not {*by_name(one.name).needs} - {*BLOCKWISE})
+
+
 def _methods() -> Iterator[Entry]:
     from crfkit.inference.methods.registry import METHODS, method_of
 
@@ -100,6 +113,8 @@ def _uncertainties() -> Iterator[Entry]:
 LISTS: dict[str, Callable[[], Iterator[Entry]]] = {
     "objectives": _objectives,
     "optimizers": _optimizers,
+    "open": _open,
+    "blockwise": _blockwise,
     "methods": _methods,
     "metrics": _metrics,
     "schemes": _schemes,

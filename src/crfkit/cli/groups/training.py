@@ -117,7 +117,7 @@ class ModelTraining(Training):
 
     unlabeled: Annotated[
         str | None,
-        _option("--unlabeled", help="More data, whose labels are not read: for entropy and posterior."),
+        _option("--unlabeled", help="More data, whose labels are not read: for {open}."),
     ] = None
     init: Annotated[
         str | None, _option("--init", help="Start from this model (of any kind), or from: memm.")
@@ -130,7 +130,7 @@ class ModelTraining(Training):
         _option(
             "--block-positions",
             help="For data larger than memory: keep them in blocks of so many positions (100000) on disk, in "
-            "a temporary folder beside the model; for lbfgs, owlqn, sgd, sgd-l1, adagrad, ...",
+            "a temporary folder beside the model; for {blockwise}.",
             min=1,
         ),
     ] = None
