@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import crfkit.estimators.graph
 import crfkit.training.train
 from crfkit import GraphCRF, Model, Stop, train
 from crfkit.data import sink
@@ -65,7 +64,7 @@ def test_a_call_is_told_before_it_looks_at_data(
         "fit": lambda: GraphCRF(batch.graph).fit(batch, checkpoint=tmp_path),
     }
     monkeypatch.setattr(crfkit.training.train, "Fit", looks)
-    monkeypatch.setattr(crfkit.estimators.graph, "GraphFit", looks)
+    monkeypatch.setattr("crfkit.training.graphs.fit.GraphFit", looks)
     with locked_folder(tmp_path, "wait"), pytest.raises(ValueError, match="is in use by process"):
         calls[learn]()
     with pytest.raises(AssertionError, match="it has begun"):

@@ -287,5 +287,7 @@ def _against_dual(problem: LinearLoss | BlockedProblem, penalty: Penalty) -> str
     if not np.all(np.asarray(penalty.l2) > 0.0):
         return "an L2 penalty of 0"
     assert isinstance(problem, LinearLoss)
+    if problem.size < _FEW:  # L-BFGS takes it, however large these are
+        return ""
     found = marginal_bytes(problem)
     return f"marginals of {found / (1 << 30):.1f} GB" if found > _MOST_BYTES else ""

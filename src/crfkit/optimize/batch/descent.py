@@ -14,8 +14,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.optimize.batch.linesearch import Found, Trial, Wolfe
-from crfkit.optimize.batch.run import BatchRun
-from crfkit.optimize.batch.stopping import Stopping
+from crfkit.optimize.batch.run import BatchRun, Stopping
 from crfkit.optimize.problem import End, Penalty, Stopped
 
 __all__ = ["Descent", "ScaledDescent", "Searching"]

@@ -22,8 +22,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, dot, norm
 from crfkit.optimize.batch.lbfgs import LBFGS
-from crfkit.optimize.batch.run import BatchRun, refuse_l1
-from crfkit.optimize.batch.stopping import Stopping
+from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
 from crfkit.optimize.problem import End, Latent, Penalty, Smooth, Stopped, view_of
 
 __all__ = ["EM"]
@@ -38,7 +37,7 @@ class EM(Stopping):
     maximization : int
         Iterations of L-BFGS in each M-step.
     max_iterations, tolerance, period, delta, threads
-        As in `crfkit.optimize.batch.stopping.Stopping`.
+        As in `crfkit.optimize.batch.run.Stopping`.
 
     Examples
     --------

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from crfkit.arrays import Floats
-from crfkit.optimize.batch.run import BatchRun, refuse_l1
-from crfkit.optimize.batch.stopping import Stopping
+from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
 from crfkit.optimize.classic.scaling import Counted, ScalingRun
 from crfkit.optimize.options import check_above_zero
 from crfkit.optimize.problem import Penalty, view_of

@@ -21,8 +21,7 @@ import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.optimize.batch.run import BatchRun
-from crfkit.optimize.batch.stopping import Stopping
+from crfkit.optimize.batch.run import BatchRun, Stopping
 from crfkit.optimize.problem import Differentiable, End, Penalty, Smooth, Stopped
 
 __all__ = ["RProp"]

@@ -29,8 +29,7 @@ import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, checked_later
-from crfkit.optimize.batch.run import BatchRun, refuse_l1
-from crfkit.optimize.batch.stopping import Stopping
+from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
 from crfkit.optimize.problem import End, Penalty, Stopped, view_of
 
 __all__ = ["Counted", "IterativeScaling", "scaling_update"]
