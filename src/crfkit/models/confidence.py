@@ -31,7 +31,7 @@ def check_sure(model: Model) -> None:
     if not model.segmental and model.tags is not None and model.layout.order > 1:
         raise ValueError(
             f"the probability of tagged segments is for chains of order 1 and for segments, not for "
-            f"{model.structure.describe()}; crfkit.metrics.segments(labels) has segments without it, "
+            f"{model.structure.describe()}; crfkit.tags.spans(labels) has segments without it, "
             "inference.span_probability takes one span at a time"
         )
 
