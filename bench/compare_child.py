@@ -154,7 +154,7 @@ def evaluation(job: Job) -> Found:
     )
     cases: dict[str, tuple[str, str, dict[str, Any]]] = {
         "observed pairs": (train, plain, {}),
-        "all pairs": (train, plain, {"features": "all"}),
+        "all pairs": (train, plain, {"selection": "all"}),
         "edge attributes": (train, edges, {}),
         "order 2": (test, plain, order),
     }
@@ -189,7 +189,7 @@ def tagging(job: Job) -> Found:
     tagger = crfkit.models.Tagger(model)
     X, y = map(list, sequences(job.file("test.jsonl")))
     made = ItemExtractor()(X)
-    crf = crfkit.ChainCRF(objective="perceptron", threads=1).fit(X[:50], y[:50])
+    crf = crfkit.ChainCRF(objective="perceptron", n_jobs=1).fit(X[:50], y[:50])
     figures = {
         "features from a template|s": job.timed(
             lambda: extracted(job.file("train.txt"), job.file("template"))

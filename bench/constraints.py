@@ -71,7 +71,7 @@ def main() -> None:
     folder = os.environ.get("CRFKIT_DATA")
     train, lines = real(Path(folder)) if folder else generated()
     words, labels = ([[token[i] for token in line] for line in train] for i in (0, 1))
-    model = ChainCRF(template=TEMPLATE).fit(words, labels).model_
+    model = ChainCRF(features=TEMPLATE).fit(words, labels).model_
     batch = model.batch_of([[word for word, _ in line] for line in lines])
     count = LINES // 10 if options.quick else LINES
     batch = batch.select(np.resize(np.arange(len(lines)), count))
@@ -81,8 +81,8 @@ def main() -> None:
         f"Before({first!r}, {last!r})": [Before(first, last)],
         f"AtMost({first!r}, 1)": [AtMost(first, 1)],
     }
-    calls: dict[str, Any] = {"free": partial(model.path, batch, threads=1)}
-    calls |= {name: partial(model.decode, batch, rules, threads=1) for name, rules in kinds.items()}
+    calls: dict[str, Any] = {"free": partial(model._path, batch, threads=1)}
+    calls |= {name: partial(model._decode, batch, rules, threads=1) for name, rules in kinds.items()}
     timings = interleaved(calls, repetitions=5, clock=process_time)
     free = timings["free"].median
     rows: list[dict[str, Any]] = []

@@ -82,7 +82,7 @@ def test_pickles_and_joblib_files_predict_the_same(name: str, tmp_path: Path) ->
 def test_a_grid_search_finds_parameters(name: str, subject: str) -> None:
     one = CASES[name]
     made = one.make()
-    grid = {"seed": [0, 1]}
+    grid = {"random_state": [0, 1]}
     search = GridSearchCV(made, grid, cv=2, error_score="raise")
     search.fit(one.X, one.y)
     assert same(search.predict(one.X), search.best_estimator_.predict(one.X))

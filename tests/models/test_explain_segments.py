@@ -20,7 +20,7 @@ RECIPE = "bias; w[-1..1]; edge: w[0]; begin: w[-1]; end: w[1]; segment: w[..]; s
 
 @pytest.mark.parametrize("recipe", [RECIPE, "w[0]"])
 def test_contributions_add_up(recipe: str) -> None:
-    model = SemiCRF(template=recipe, objective=Likelihood(l2=0.1), threads=1).fit(X, Y).model_
+    model = SemiCRF(features=recipe, objective=Likelihood(l2=0.1), n_jobs=1).fit(X, Y).model_
     data = model.dataset(X)
     for n, decisions in enumerate(explain(model, data, threads=1)):
         potentials = model.potentials(model.batch_of(data).select([n])).sequence(0)
@@ -46,7 +46,7 @@ def test_contributions_add_up(recipe: str) -> None:
 
 def test_a_segment_without_an_alternative_says_so() -> None:
     structure = SemiMarkov(max_length=1, constraints=[Forbid(START, "O")])
-    model = SemiCRF(structure, template="w[0]", threads=1).fit(X[1:2], Y[1:2]).model_
+    model = SemiCRF(structure, features="w[0]", n_jobs=1).fit(X[1:2], Y[1:2]).model_
     (made,) = explain(model, model.dataset([["old"]]))[0]
     assert (made.label, made.runner_up, made.contributions) == ("C", None, ())
 

@@ -92,7 +92,7 @@ def cross_validate(
     chosen = [fits if name == "auto" else name for name in metric or ("auto", "token_accuracy")]
     options: dict[str, Any] = {
         "structure": learn.structure,
-        "features": replace(kept, transitions=recipes.transitions_of(learn.extractor)),
+        "selection": replace(kept, transitions=recipes.transitions_of(learn.extractor)),
         "objective": goal,
         "optimizer": optimizer,
         "stop": stop,

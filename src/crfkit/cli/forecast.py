@@ -72,7 +72,7 @@ def forecast(
     found = expected(
         learn.data,
         structure=learn.structure,
-        features=replace(kept, transitions=learning.transitions_for(transitions, learn.extractor)),
+        selection=replace(kept, transitions=learning.transitions_for(transitions, learn.extractor)),
         objective=goal,
         optimizer=optimizer,
         stop=Stop(max_seconds=max_seconds, max_iterations=max_iter),

@@ -136,7 +136,7 @@ def train_graphs(
                 raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
         keeper = FormKeeper(output, checkpoint, texts, say)
         keeper.form = form
-        crf = GraphCRF(batch.graph, stop=stop, metric=metric or "auto", threads=threads, **options)
+        crf = GraphCRF(batch.graph, stop=stop, metric=metric or "auto", n_jobs=threads, **options)
         try:
             crf.fit(
                 batch,

@@ -116,7 +116,7 @@ def induce(
     if patience != 2 and dev is None:
         raise ValueError("--patience is for a dev set; give one with --dev FILE")
 
-    from crfkit.linear.features import Features
+    from crfkit.linear.features import FeatureSelection
     from crfkit.training.learners.induction.induce import induce as find
     from crfkit.training.learners.induction.options import Induction
     from crfkit.training.learners.induction.report import write_report
@@ -165,7 +165,7 @@ def induce(
                 judged,
                 induction=options,
                 structure=structure,
-                features=replace(Features(), transitions=recipes.transitions_of(learn.extractor)),
+                selection=replace(FeatureSelection(), transitions=recipes.transitions_of(learn.extractor)),
                 objective=goal,
                 optimizer=optimizer,
                 metric=metric or "auto",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor
-    from crfkit.linear.features import Features as Weights
+    from crfkit.linear.features import FeatureSelection as Weights
     from crfkit.linear.objective import Objective
     from crfkit.structures.structure import Structure
 
@@ -296,7 +296,7 @@ def joined_datasets(parts: Sequence[Dataset]) -> Dataset:
 
 def features_of(which: str, min_count: float) -> Weights:
     """Return the weights of --features and --min-count."""
-    from crfkit.linear.features import Features as Weights
+    from crfkit.linear.features import FeatureSelection as Weights
 
     if which not in ("observed", "all", "likely"):
         raise ValueError(f"--features is {which!r}, expected observed, all or likely")

@@ -6,23 +6,21 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.checks import check_number
-from crfkit.estimators.base import Estimator
 from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.estimators.queries import weights_of
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.graph_model import GraphModel
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import End, Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
@@ -41,14 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphCRF"]
 
-_LIKELIHOOD: Final = Likelihood()
-_FEATURES: Final = Features()
-_STOP: Final = Stop()
 #: Cells of the tables of a component that is summed exactly in training.
 _BUDGET = 2**22
 
 
-class GraphCRF(GraphQueries, Estimator):
+class GraphCRF(GraphQueries):
     """A conditional random field on general graphs.
 
     Parameters
@@ -63,7 +58,7 @@ class GraphCRF(GraphQueries, Estimator):
         Who sums and maximizes in training, and who sums in `predict_proba` and `log_prob`. Default:
         exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
         ``model_.training.notes`` say which.
-    features : Features, or one of "observed", "all"
+    selection : FeatureSelection, or one of "observed", "all"
         Which weights attributes get: for the labels that they occur with, or for all.
     stop : Stop
         When training ends.
@@ -77,9 +72,11 @@ class GraphCRF(GraphQueries, Estimator):
     metric : {"auto", "accuracy", "log_prob"} or function
         The score of the dev set; a function of gold and predicted labels by kind, more is better. "auto" is
         the accuracy of known variables, as in `score`.
-    seed : int
+    l1, l2, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    random_state : int, optional
         For what is drawn.
-    threads : int, optional
+    n_jobs : int, optional
         Default: all cores. Results do not depend on it.
 
     Attributes
@@ -118,7 +115,7 @@ class GraphCRF(GraphQueries, Estimator):
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "objective": objective_of,
-        "features": Features.of,
+        "selection": FeatureSelection.of,
         "optimizer": None,
         "method": method_of,
         "stop": None,
@@ -127,28 +124,36 @@ class GraphCRF(GraphQueries, Estimator):
     def __init__(
         self,
         graph: Graph,
-        objective: Objective | str = _LIKELIHOOD,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
-        features: Features | str = _FEATURES,
-        stop: Stop = _STOP,
+        selection: FeatureSelection | str | None = None,
+        stop: Stop | None = None,
         init: Init = "piecewise",
         restarts: int = 1,
         metric: GraphMetric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.graph = graph
         self.objective = objective
         self.optimizer = optimizer
         self.method = method
-        self.features = features
+        self.selection = selection
         self.stop = stop
         self.init = init
         self.restarts = restarts
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -202,22 +207,19 @@ class GraphCRF(GraphQueries, Estimator):
         if not isinstance(self.graph, Graph):
             raise TypeError(f"graph is {self.graph!r}, expected a Graph")
         check_number("restarts", self.restarts, 1, whole=True)
-        check_number("seed", self.seed, whole=True)
-        if self.threads is not None:
-            check_number("threads", self.threads, 1, whole=True)
         with held_checkpoints(checkpoint) as keep:
             data = checked_graphs(X, self.graph, "X")
             fit = GraphFit(
                 data,
-                objective_of(self.objective, self.optimizer),
-                Features.of(self.features),
+                self._part("objective"),
+                self._part("selection"),
                 self.optimizer,
                 self._summing,
-                Stop.of(self.stop),
+                self._part("stop"),
                 weight=weights_of(sample_weight, data.graphs, "graphs"),
                 init=self.init,
-                seed=self.seed,
-                threads=self.threads,
+                seed=self._seed,
+                threads=self._threads,
             )
             display = display_for(progress)
             audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
@@ -246,7 +248,7 @@ class GraphCRF(GraphQueries, Estimator):
         found: list[tuple[float, GraphModel, How]] = []
         for r in range(starts):
             if latent or r:
-                fit.init = RandomStart(self.seed, r)
+                fit.init = RandomStart(self._seed, r)
             there = keep if keep is None or starts == 1 else _within(keep, f"start-{r}")
             model = fit.run(dev, self.metric, there, audience, begun)
             made = model.training

@@ -48,8 +48,8 @@ class SequenceQueries(Estimator):
     model_: Model
     metric: Metric | str
     structure: Any
-    seed: int
-    threads: int | None
+    random_state: int | None
+    n_jobs: int | None
 
     def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings.
@@ -62,11 +62,11 @@ class SequenceQueries(Estimator):
         method : {"viterbi", "posterior"}, optional
             The best label sequence, or the most probable label of each position.
         """
-        return self.model_.predict(self._data(X), given=given, method=method, threads=self.threads)
+        return self.model_.predict(self._data(X), given=given, method=method, threads=self._threads)
 
     def _path(self, data: Dataset) -> Path:
         """Return the best labels of all positions."""
-        return self.model_._path(data, threads=self.threads)
+        return self.model_._path(data, threads=self._threads)
 
     @unless_absent
     def tag(self, x: Any) -> list[str]:
@@ -79,7 +79,7 @@ class SequenceQueries(Estimator):
 
         Columns are as in ``classes_``; ``predict_proba(X).to_dicts()`` has dicts of label and probability.
         """
-        return self.model_.predict_proba(self._data(X), threads=self.threads)
+        return self.model_.predict_proba(self._data(X), threads=self._threads)
 
     @unless_absent
     def predict_spans(self, X: Any) -> list[list[Span]]:
@@ -88,7 +88,7 @@ class SequenceQueries(Estimator):
         Those that labels spell, or runs of equal labels, without what lies outside, labeled O. The end is one
         past the last position; the probability is that of exactly this segment, with both ends and the label.
         """
-        return self.model_.predict_spans(self._data(X), threads=self.threads)
+        return self.model_.predict_spans(self._data(X), threads=self._threads)
 
     @unless_absent
     def kbest(self, X: Any, k: int) -> list[list[Candidate]]:
@@ -98,7 +98,7 @@ class SequenceQueries(Estimator):
         labels are as in y; each sequence of them comes once, with the probability of the best one that spells
         it.
         """
-        return self.model_.kbest(self._data(X), k, threads=self.threads)
+        return self.model_.kbest(self._data(X), k, threads=self._threads)
 
     @unless_absent
     def sample(self, X: Any, n_samples: int = 1, *, random_state: int | None = None) -> list[list[list[str]]]:
@@ -112,8 +112,8 @@ class SequenceQueries(Estimator):
         random_state : int, optional
             That of the estimator unless given.
         """
-        drawn = self.seed if random_state is None else random_state
-        return self.model_.sample(self._data(X), n_samples, random_state=drawn, threads=self.threads)
+        drawn = self._seed if random_state is None else random_state
+        return self.model_.sample(self._data(X), n_samples, random_state=drawn, threads=self._threads)
 
     @unless_absent
     def log_prob(self, X: Any, y: Any = None) -> Floats:
@@ -122,17 +122,17 @@ class SequenceQueries(Estimator):
         Positions where y is None or a set are summed over; a label that the model does not know has
         probability 0.
         """
-        return self.model_.log_prob(self._data(X, y), threads=self.threads)
+        return self.model_.log_prob(self._data(X, y), threads=self._threads)
 
     @unless_absent
     def entropy(self, X: Any) -> Floats:
         """Return the entropy of p(y | x) over all label sequences in nats, [N]."""
-        return self.model_.entropy(self._data(X), threads=self.threads)
+        return self.model_.entropy(self._data(X), threads=self._threads)
 
     @unless_absent
     def uncertainty(self, X: Any, method: Uncertainty = "entropy", k: int = 10) -> Floats:
         """Return how unsure the model is of each sequence, [N], as `Model.uncertainty` does."""
-        return self.model_.uncertainty(self._data(X), method, k=k, threads=self.threads)
+        return self.model_.uncertainty(self._data(X), method, k=k, threads=self._threads)
 
     @unless_absent
     def explain(self, x: Any, at: int | None = None) -> Any:
@@ -140,7 +140,7 @@ class SequenceQueries(Estimator):
 
         See `crfkit.models.explain`.
         """
-        return decisions(self.model_, self._data([x]), at, threads=self.threads)
+        return decisions(self.model_, self._data([x]), at, threads=self._threads)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
@@ -175,7 +175,7 @@ class SequenceQueries(Estimator):
         if self.metric == "log_prob":
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
-            found = self.model_.log_prob(data, threads=self.threads)
+            found = self.model_.log_prob(data, threads=self._threads)
             return float(each @ found) / max(float(each @ lengths), 1e-300)
         metric = self.model_.judge(self.metric)
         gold, labels = self._labels_for(metric, data)
@@ -188,7 +188,7 @@ class SequenceQueries(Estimator):
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
-        data = self.model_.dataset(X, y, threads=self.threads)
+        data = self.model_.dataset(X, y, threads=self._threads)
         given, fitted = data.batch.dense, self.model_.layout.dense
         columns = 0 if given is None else given.shape[1]
         if columns != fitted:

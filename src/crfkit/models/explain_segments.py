@@ -44,7 +44,7 @@ def explain_segments(
     --------
     >>> from crfkit import SemiCRF
     >>> X, y = [["in", "New", "York"], ["York", "is", "old"]], [["O", "B-C", "I-C"], ["B-C", "O", "O"]]
-    >>> model = SemiCRF(template="w[0]; segment: w[..]").fit(X, y).model_
+    >>> model = SemiCRF(features="w[0]; segment: w[..]").fit(X, y).model_
     >>> decision = explain_segments(model, model.dataset([["New", "York"]]))[0][0]
     >>> decision.label, decision.positions, decision.runner_up
     ('C', 2, 'O C')

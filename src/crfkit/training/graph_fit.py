@@ -14,7 +14,7 @@ from crfkit.arrays import Floats, dot
 from crfkit.checks import check_choice
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
@@ -52,7 +52,7 @@ class GraphFit(Course[GraphModel]):
         self,
         batch: GraphBatch,
         objective: Objective,
-        features: Features,
+        features: FeatureSelection,
         optimizer: Optimizer | str,
         method: Method,
         stop: Stop,

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import OBJECTIVES
@@ -36,7 +36,7 @@ def train(
     dev: Dataset | None = None,
     *,
     structure: Structure | str = "chain",
-    features: Features | str = "observed",
+    selection: FeatureSelection | str = "observed",
     objective: Objective | str | None = None,
     optimizer: Optimizer | str = "auto",
     init: Init = None,
@@ -63,9 +63,9 @@ def train(
         What is labeled how: a `Chain`, a `LocalChain` (a maximum-entropy Markov model) or `SemiMarkov`
         segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their names are found
         in the data.
-    features : Features, or one of "observed", "all", "likely"
-        Which weights there are: ``Features(min_count=3, transitions="observed")``. A word is short for
-        ``Features(which=...)``.
+    selection : FeatureSelection, or one of "observed", "all", "likely"
+        Which weights there are: ``FeatureSelection(min_count=3, transitions="observed")``. A word is short
+        for ``FeatureSelection(which=...)``.
     objective : an objective, or its name, optional
         What to optimize, penalty included: ``Likelihood(l2=0.5)``, or another of `crfkit.objectives`.
         "perceptron" has optimizers of its own: "perceptron", "perceptron-plain", "pa", "arow", "mira",
@@ -88,7 +88,7 @@ def train(
         interrupted. One that cannot be written (a full disk) gives a warning; training goes on.
     unlabeled : Dataset, optional
         Further sequences without labels, for the objectives "entropy" and "posterior". Attributes that only
-        they have get weights by ``features="all"``.
+        they have get weights by ``selection="all"``.
     seed : int
         For optimizers that draw and are given by name.
     threads : int, optional
@@ -131,8 +131,8 @@ def train(
 
     Options of one subject lie together:
 
-    >>> from crfkit import Chain, Features, Stop
-    >>> options = {"features": Features(min_count=2), "stop": Stop(tolerance=1e-3)}
+    >>> from crfkit import Chain, FeatureSelection, Stop
+    >>> options = {"selection": FeatureSelection(min_count=2), "stop": Stop(tolerance=1e-3)}
     >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]), structure=Chain(order=2), **options)
     >>> model.layout.order, model.layout.weights
     (2, 37)
@@ -141,7 +141,7 @@ def train(
 
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
-    asked, kept, ending = structure_of(structure), Features.of(features), Stop.of(stop)
+    asked, kept, ending = structure_of(structure), FeatureSelection.of(selection), Stop.of(stop)
     check_number("seed", seed)
     if threads is not None:
         check_number("threads", threads)
