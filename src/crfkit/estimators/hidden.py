@@ -241,6 +241,17 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         check_choice("decoding", self.decoding, DECISIONS)
         return replace(model, decision=self.decoding)
 
+    def _foreign(self, model: Any) -> str:
+        hidden = isinstance(model, Model) and model.states is not None
+        return "" if hidden else super()._foreign(model) or "a model without hidden states"
+
+    def _holding_file(self, model: Model) -> None:
+        super()._holding_file(model)
+        assert model.states is not None
+        count = np.bincount(model.states.group).tolist()
+        self.states = dict(zip(model.answers, count, strict=True))
+        self.decoding = model.decision or "posterior"
+
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         chain = self._part("structure")
         assert isinstance(chain, Chain)  # `_stated` has refused others

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +21,9 @@ from crfkit.models.results import Candidate, LabelProba, Span
 from crfkit.models.scores import Decoding
 from crfkit.models.uncertainty import Uncertainty
 from crfkit.structures.gold import Path
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["SequenceQueries", "judged", "weights_of"]
 
@@ -46,6 +51,8 @@ class SequenceQueries(Estimator):
     """Queries of an estimator with a fitted model of sequences; `crfkit.Model` has the same."""
 
     model_: Model
+    classes_: NDArray[np.object_]
+    n_iter_: int
     metric: Metric | str
     structure: Any
     random_state: int | None
@@ -181,6 +188,61 @@ class SequenceQueries(Estimator):
         gold, labels = self._labels_for(metric, data)
         self.model_.check_known(gold, metric)
         return judged(metric, gold, labels, weight)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file that `load`, `crfkit.load` and ``crfkit tag`` open.
+
+        It is that of ``model_.save``, which has more options.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[{"w": "the"}, {"w": "dog"}]], [["D", "N"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     crf.save(os.path.join(folder, "m.crf"))
+        ...     ChainCRF.load(os.path.join(folder, "m.crf")).predict([[{"w": "dog"}]])
+        [['N']]
+        """
+        self.model_.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return a fitted estimator of a model file; what the file does not tell has its default."""
+        from crfkit.models.files import load
+
+        made, model = cls(), load(path)
+        why = made._foreign(model)
+        if why:
+            raise TypeError(f"{os.fsdecode(path)} holds {why}, which is no {cls.__name__}: use crfkit.load")
+        made._holding_file(model)
+        return made
+
+    def _foreign(self, model: Any) -> str:
+        """Return what a model is that this estimator cannot have learned; "" where it can."""
+        if not isinstance(model, Model):
+            return "a model of graphs"
+        if model.states is not None:
+            return "a model with hidden states"
+        mine, structure = self._made("structure", None), model.structure
+        return "" if type(structure) is type(mine) else structure.describe()
+
+    def _holding_file(self, model: Model) -> None:
+        """Take over a model of a file, and what it says of parameters."""
+        own = self._get_param_names()
+        structure: Any = model.structure
+        told = {
+            "features": model.recipe,
+            "train_scheme": None if model.states is not None else model.encoding,
+            "constraints": model.constraints,
+            "structure": None if model.states is not None else replace(structure, labels=()),
+        }
+        for name, value in told.items():
+            if name in own and value:
+                setattr(self, name, value)
+        self.model_ = model
+        self.classes_ = np.array(model.answers, dtype=object)
+        self.n_iter_ = 0 if model.training is None else model.training.iterations
 
     def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         """Return gold labels and predicted ones as a metric reads them."""

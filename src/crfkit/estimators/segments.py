@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -176,6 +177,16 @@ class SemiCRF(SequenceQueries, Fitting):
         """
         data = self._data(X)
         return PerSequence(self.model_.segment_marginals(data, least=least, threads=self._threads))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file, as `ChainCRF.save` does; functions cannot be written."""
+        check_is_fitted(self, "model_")
+        if self.segment_features:
+            raise ValueError(
+                "segment_features are functions, which a file cannot keep: make a recipe of them, as in "
+                'features="w[0]; segment: w[..]", or save model_, which asks for data with segment features'
+            )
+        super().save(path)
 
     # ---- data
 
