@@ -71,7 +71,7 @@ def main() -> None:
     folder = os.environ.get("CRFKIT_DATA")
     train, lines = real(Path(folder)) if folder else generated()
     words, labels = ([[token[i] for token in line] for line in train] for i in (0, 1))
-    model = ChainCRF(template=TEMPLATE).fit(words, labels).model_
+    model = ChainCRF(features=TEMPLATE).fit(words, labels).model_
     batch = model.batch_of([[word for word, _ in line] for line in lines])
     count = LINES // 10 if options.quick else LINES
     batch = batch.select(np.resize(np.arange(len(lines)), count))

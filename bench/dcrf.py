@@ -24,7 +24,7 @@ from bench.corpora import folder
 from crfkit import Chain, FactorialCRF, Graph, Likelihood, Stop, data, inference
 from crfkit.graphs import scopes
 from crfkit.inference.methods import Elimination
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.native import threads_or_all
@@ -75,7 +75,9 @@ def least(repeat: int, threads: int, work: Callable[[], object]) -> str:
 def evaluations(task: str, most: int, repeat: int, threads: int, out: Table) -> None:
     """Time one evaluation, its counts, and the chains beside them."""
     batch, rng = batch_of(sentences(most, task)), np.random.default_rng(0)
-    loss = GraphLoss(Likelihood(), graph_layout(batch, Features()), batch, Elimination(), threads=threads)
+    loss = GraphLoss(
+        Likelihood(), graph_layout(batch, FeatureSelection()), batch, Elimination(), threads=threads
+    )
     w = 0.1 * rng.normal(size=loss.size)
     gradient, weight = np.empty_like(w), np.ones(batch.graphs)
     loss.value_and_grad(w, gradient)
@@ -109,7 +111,7 @@ def trained(task: str, most: int, threads: int, out: Table) -> None:
     rows = sentences(most, task)
     X = [[{"w": w} for w, _, _ in row] for row in rows]
     y = {"tag": [[p for _, p, _ in row] for row in rows], "chunk": [[c for _, _, c in row] for row in rows]}
-    crf = FactorialCRF(template=WORDS, stop=Stop(tolerance=1e-3), threads=threads)
+    crf = FactorialCRF(features=WORDS, stop=Stop(tolerance=1e-3), n_jobs=threads)
     clock = Clock()
     crf.fit(X, y)
     took = clock.read()

@@ -31,7 +31,7 @@ import numpy as np
 
 from bench.measure import Timing, interleaved, plain, write
 from bench.runs import chosen
-from crfkit import Features, Likelihood, inference
+from crfkit import FeatureSelection, Likelihood, inference
 from crfkit.arrays import Floats
 from crfkit.inference.methods import Auto, BeliefPropagation
 from crfkit.inference.methods.method import Expected, Method
@@ -56,7 +56,7 @@ class ByMarginals(BeliefPropagation):
 
 def evaluation(batch: GraphBatch, objective: Objective, method: Method) -> Callable[[], float]:
     """Return a call that evaluates a loss and its gradient at small random weights."""
-    loss = GraphLoss(objective, graph_layout(batch, Features()), batch, method, threads=1)
+    loss = GraphLoss(objective, graph_layout(batch, FeatureSelection()), batch, method, threads=1)
     w = np.random.default_rng(0).normal(0.0, 0.1, loss.size)
     gradient = np.empty_like(w)
     loss.prepare()
@@ -119,7 +119,7 @@ def margins(given: Given, peer: str, seconds: float) -> list[dict[str, Any]]:
         multilabel.batch_of(graph, pairs, np.sqrt(2.0) * X, Y)
         for X, Y in ((task.X, task.Y), (task.X_test, task.Y_test))
     )
-    layout, penalty = graph_layout(train, Features("all")), Penalty(l2=l2)
+    layout, penalty = graph_layout(train, FeatureSelection("all")), Penalty(l2=l2)
     loss = GraphLoss(MaxMargin(l2=l2), layout, train, Auto(), threads=1)
     asked = GraphLoss(MaxMargin(l2=l2), layout, test, Auto(), threads=1)
     begin = time.process_time()

@@ -71,7 +71,7 @@ def trained(corpus: str, method: str, seconds: float) -> Row:
     model = train(
         data,
         structure=structure,
-        features="all" if asked.all_pairs else "observed",
+        selection="all" if asked.all_pairs else "observed",
         objective=OBJECTIVES[objective](**options),
         optimizer=optimizer,
         stop=Stop(max_seconds=seconds),

@@ -103,10 +103,10 @@ def main() -> None:
                 train.graph,
                 objective,
                 method=method,
-                features="all",
+                selection="all",
                 init="zero" if model is None else model,
                 stop=Stop(max_seconds=left, max_iterations=iterations),
-                threads=given.threads,
+                n_jobs=given.threads,
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it is stopped on purpose

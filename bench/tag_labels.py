@@ -24,7 +24,7 @@ from rich.console import Console
 import crfkit.compat.pycrfsuite as face
 from bench.corpora import CORPORA, Corpus
 from bench.measure import interleaved, plain, write
-from crfkit import Features, train
+from crfkit import FeatureSelection, train
 from crfkit.features import ItemExtractor
 from crfkit.models.files import write_model
 from crfkit.optimize import AveragedPerceptron
@@ -35,8 +35,8 @@ PASSES = 3
 def measured(corpus: Corpus, sentences: int) -> list[dict[str, Any]]:
     """Return the seconds of each way to tag some test sentences."""
     data, _ = corpus.datasets()
-    observed = Features("observed", transitions="observed")  # as CRFsuite has them
-    model = train(data, features=observed, optimizer=AveragedPerceptron(max_passes=PASSES))
+    observed = FeatureSelection("observed", transitions="observed")  # as CRFsuite has them
+    model = train(data, selection=observed, optimizer=AveragedPerceptron(max_passes=PASSES))
     items = list(islice(corpus.featured(test=True)[0], sentences))
     batch = ItemExtractor(attributes=model.attributes, labels=model.labels).freeze()(items)
     with tempfile.TemporaryDirectory() as place:

@@ -27,7 +27,7 @@ from bench.clocks import Clock, HighWater
 from bench.corpora import CORPORA, Corpus
 from bench.measure import interleaved, plain
 from bench.peer import peer
-from crfkit import Chain, Features, train
+from crfkit import Chain, FeatureSelection, train
 from crfkit.arrays import Floats
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer, Run
@@ -140,7 +140,7 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
             objective=Likelihood(l2=corpus.l2),
             optimizer=task.optimizer,
             threads=task.threads,
-            features=Features(transitions="observed"),
+            selection=FeatureSelection(transitions="observed"),
             progress=False,
             listeners=[listen],
         )

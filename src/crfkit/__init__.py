@@ -6,7 +6,7 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 estimators    `ChainCRF`, `SemiCRF`, `GraphCRF`; `MEMM`, `HMM`, `BoostedCRF`; with hidden labels:
               `HiddenChainCRF`, `HiddenSequenceCRF`; ready-made graphs: `FactorialCRF`, `SkipChainCRF`,
               `GridCRF`, `MultiLabelCRF`; what papers compare with: ``crfkit.estimators.classic``
-training      `train`, `forecast`; `Chain`, `SemiMarkov`, `Graph`, `Features`, `Likelihood`, `Stop`
+training      `train`, `forecast`; `Chain`, `SemiMarkov`, `Graph`, `FeatureSelection`, `Likelihood`, `Stop`
 models        `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET)
 sub-packages  `data`, `features`, `structures`, `graphs`, `constraints`, `inference`, `objectives`,
               `optimize`, `training`, `models`, `metrics`, `tags`, `compat`, `errors`, `torch`
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from crfkit.estimators.multilabel import MultiLabelCRF
     from crfkit.estimators.segments import SemiCRF
     from crfkit.estimators.skip_chain import SkipChainCRF
-    from crfkit.linear.features import Features
+    from crfkit.linear.features import FeatureSelection
     from crfkit.models.files import load
     from crfkit.models.model import Model
     from crfkit.objectives.likelihood import Likelihood
@@ -64,7 +64,7 @@ __all__ = [
     "Chain",
     "ChainCRF",
     "FactorialCRF",
-    "Features",
+    "FeatureSelection",
     "Graph",
     "GraphCRF",
     "GridCRF",
@@ -105,7 +105,7 @@ _HOMES = {
     "Chain": "structures",
     "ChainCRF": "estimators.chain",
     "FactorialCRF": "estimators.factorial",
-    "Features": "linear.features",
+    "FeatureSelection": "linear.features",
     "Graph": "structures",
     "GraphCRF": "estimators.graph",
     "GridCRF": "estimators.grid",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Features, Graph
+from crfkit import FeatureSelection, Graph
 from crfkit.inference.methods import Elimination
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.layout import graph_layout
@@ -31,7 +31,7 @@ def cycles(seed: int, graphs: int, *, hidden: bool = False, strength: float = 1.
     ptr = np.arange(graphs + 1) * 4
     given: dict[str, Any] = {"graph_ptr": ptr, "scopes": {"near": near}, "features": features}
     empty = graph.batch(labels={"a": np.zeros(4 * graphs, dtype=np.int32)}, **given)
-    layout = graph_layout(empty, Features("all"))
+    layout = graph_layout(empty, FeatureSelection("all"))
     scores = GraphScores(layout, empty).potentials(strength * rng.normal(size=layout.weights))
     labels = Elimination().sample(scores, 1, seed, 1).label[0].copy()
     if hidden:
@@ -41,4 +41,4 @@ def cycles(seed: int, graphs: int, *, hidden: bool = False, strength: float = 1.
 
 def loss_of(objective: Objective, batch: GraphBatch, method: Method, *, threads: int = 1) -> GraphLoss:
     """Return the loss of a batch, with weights for all pairs."""
-    return GraphLoss(objective, graph_layout(batch, Features("all")), batch, method, threads=threads)
+    return GraphLoss(objective, graph_layout(batch, FeatureSelection("all")), batch, method, threads=threads)

@@ -35,7 +35,7 @@ A_WORD = [[{"w": "the"}]]
 
 
 def crf(**options: Any) -> ChainCRF:
-    return ChainCRF(**{"threads": 1, **options})
+    return ChainCRF(**{"n_jobs": 1, **options})
 
 
 def fitted(**options: Any) -> ChainCRF:

@@ -59,8 +59,8 @@ class Case:
 
 CASES: dict[str, Case] = {
     "ChainCRF": Case(ChainCRF, ITEMS, LABELS),
-    "ChainCRF of tokens": Case(lambda: ChainCRF(template="w[-1..1]"), WORDS, LABELS),
-    "ChainCRF of another encoding": Case(lambda: ChainCRF(encoding="BIOES"), ITEMS, TAGS),
+    "ChainCRF of tokens": Case(lambda: ChainCRF(features="w[-1..1]"), WORDS, LABELS),
+    "ChainCRF of another encoding": Case(lambda: ChainCRF(train_scheme="BIOES"), ITEMS, TAGS),
     "MEMM": Case(MEMM, ITEMS, LABELS),
     "SemiCRF": Case(SemiCRF, ITEMS, TAGS),
     "SemiCRF of functions": Case(lambda: SemiCRF(segment_features=[phrase]), ITEMS, TAGS),

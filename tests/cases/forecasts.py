@@ -14,7 +14,7 @@ import numpy as np
 
 import crfkit
 from bench.clocks import HighWater
-from crfkit import Features, Stop
+from crfkit import FeatureSelection, Stop
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.training.memory import resident_bytes
@@ -32,10 +32,10 @@ def generated(N: int, T: int, A: int, L: int, attributes: int) -> Dataset:
 
 
 #: Sequences, positions of each, attributes, labels, attributes of a position; which weights.
-CORPORA: dict[str, tuple[tuple[int, int, int, int, int], Features]] = {
-    "many positions": ((4000, 15, 60_000, 20, 10), Features()),
-    "many weights": ((1500, 10, 100_000, 12, 10), Features("all")),
-    "many labels": ((400, 20, 20_000, 80, 10), Features(transitions="observed")),
+CORPORA: dict[str, tuple[tuple[int, int, int, int, int], FeatureSelection]] = {
+    "many positions": ((4000, 15, 60_000, 20, 10), FeatureSelection()),
+    "many weights": ((1500, 10, 100_000, 12, 10), FeatureSelection("all")),
+    "many labels": ((400, 20, 20_000, 80, 10), FeatureSelection(transitions="observed")),
 }
 
 
@@ -45,8 +45,8 @@ def measured(name: str) -> dict[str, Any]:
     data = generated(*sizes)
     water, before = HighWater(), resident_bytes()
     water.resume()
-    found = crfkit.forecast(data, features=features, threads=2)
-    crfkit.train(data, features=features, stop=Stop(tolerance=1e-3, max_iterations=60), threads=2)
+    found = crfkit.forecast(data, selection=features, threads=2)
+    crfkit.train(data, selection=features, stop=Stop(tolerance=1e-3, max_iterations=60), threads=2)
     taken = int(water.pause() * 2**20) - before
     return {"expected": found.peak - before, "taken": taken, "by": found.optimizer}
 

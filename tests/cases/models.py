@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crfkit import Chain, Features, GraphCRF, Model, Stop, train
+from crfkit import Chain, FeatureSelection, GraphCRF, Model, Stop, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Dictionary, Extractor, Gazetteer, ItemExtractor, Recipe
 from crfkit.graphs.text_columns import training_graphs
@@ -31,7 +31,7 @@ def native_model() -> Model:
     extractor = Extractor(Recipe.parse(text, resources), label="tag")
     data = extractor(Columns.from_rows(rows, names=["word", "pos", "tag"]))
     rules: list[Constraint] = [Scheme("BIO"), Forbid("O", STOP), SegmentLength(None, maximum=3)]
-    parts: Any = {"structure": Chain(constraints=rules), "features": Features(start=True, stop=True)}
+    parts: Any = {"structure": Chain(constraints=rules), "selection": FeatureSelection(start=True, stop=True)}
     return train(data, stop=Stop(max_iterations=3), **parts)
 
 

@@ -92,7 +92,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "Model": model,
     "GraphModel": graph_model,
     "Tagger": lambda: Tagger(model()),
-    "ChainCRF": lambda: ChainCRF(threads=1).fit(X, Y),
+    "ChainCRF": lambda: ChainCRF(n_jobs=1).fit(X, Y),
     "GraphCRF": lambda: GraphCRF(graph_batch().graph).fit(graph_batch()),
     "CRF": lambda: CRF().fit(X, Y),
     **{name: partial(scores, name) for name in SCORES},

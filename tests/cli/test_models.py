@@ -323,7 +323,7 @@ def test_convert_keeps_and_changes_what_a_model_says(folder: Path, tmp_path: Pat
 
 def test_hidden_states_are_tagged_as_labels(tmp_path: Path) -> None:
     (x, y), out = turning(20), tmp_path / "m.crf"
-    crf = HiddenChainCRF(threads=1).fit(x, y)
+    crf = HiddenChainCRF(n_jobs=1).fit(x, y)
     crf.model_.save(out)
     write(tmp_path / "d.jsonl", ItemExtractor()(x[:2], y[:2]))
     told = [json.loads(line) for line in run("tag", out, tmp_path / "d.jsonl", "--json").stdout.splitlines()]

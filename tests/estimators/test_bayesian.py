@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Graph, Likelihood
+from crfkit import FeatureSelection, Graph, Likelihood
 from crfkit.arrays import Floats
 from crfkit.estimators.classic import BayesianCRF
 from crfkit.graphs import Clique, scopes
@@ -32,13 +32,15 @@ def chains(N: int, seed: int) -> GraphBatch:
         "features": {"look": rng.normal(size=(4 * N, 1))},
     }
     empty = graph.batch(labels={"a": np.zeros(4 * N, dtype=np.int32)}, **given)
-    scores = GraphScores(graph_layout(empty, Features("all")), empty).potentials(np.array([1.5, 1.0]))
+    scores = GraphScores(graph_layout(empty, FeatureSelection("all")), empty).potentials(np.array([1.5, 1.0]))
     return graph.batch(labels={"a": Elimination().sample(scores, 1, seed, 1).label[0]}, **given)
 
 
 def integrated(batch: GraphBatch, variance: float) -> tuple[Floats, Floats, Floats]:
     """Return the posterior on a grid of weights: shares [G], mean and covariance."""
-    loss = GraphLoss(Likelihood(), graph_layout(batch, Features("all")), batch, Elimination(), threads=1)
+    loss = GraphLoss(
+        Likelihood(), graph_layout(batch, FeatureSelection("all")), batch, Elimination(), threads=1
+    )
     scratch = np.empty(2)
     log = np.array([-loss.value_and_grad(w, scratch) for w in GRID]) - 0.5 * (GRID**2).sum(axis=1) / variance
     p = np.exp(log - log.max())
@@ -55,7 +57,7 @@ def few() -> tuple[GraphBatch, Floats, Floats, Floats]:
 
 def test_the_posterior_is_near_the_integral(few: tuple[GraphBatch, Floats, Floats, Floats]) -> None:
     batch, _, mean, covariance = few
-    crf = BayesianCRF(batch.graph, variance=4.0, tolerance=1e-8, threads=1).fit(batch)
+    crf = BayesianCRF(batch.graph, variance=4.0, tolerance=1e-8, n_jobs=1).fit(batch)
     assert crf.posterior_.converged
     sd = np.sqrt(np.diagonal(covariance))
     assert (np.abs(crf.posterior_.mean - mean) / sd).max() < 0.02
@@ -66,10 +68,10 @@ def test_the_posterior_is_near_the_integral(few: tuple[GraphBatch, Floats, Float
 def test_draws_and_diagonals_stay_near(few: tuple[GraphBatch, Floats, Floats, Floats]) -> None:
     batch, _, mean, covariance = few
     sd = np.sqrt(np.diagonal(covariance))
-    drawn = BayesianCRF(batch.graph, variance=4.0, most=1, draws=3000, threads=1).fit(batch)
+    drawn = BayesianCRF(batch.graph, variance=4.0, most=1, draws=3000, n_jobs=1).fit(batch)
     assert (np.abs(drawn.posterior_.mean - mean) / sd).max() < 0.1
     assert np.abs(drawn.posterior_.covariance - covariance).max() < 0.1
-    diagonal = BayesianCRF(batch.graph, variance=4.0, covariance="diagonal", threads=1).fit(batch)
+    diagonal = BayesianCRF(batch.graph, variance=4.0, covariance="diagonal", n_jobs=1).fit(batch)
     assert diagonal.posterior_.covariance.shape == (2,)
     assert (np.abs(diagonal.posterior_.mean - mean) / sd).max() < 0.03
     assert np.abs(diagonal.posterior_.covariance / sd**2 - 1.0).max() < 0.1
@@ -78,7 +80,7 @@ def test_draws_and_diagonals_stay_near(few: tuple[GraphBatch, Floats, Floats, Fl
 def test_predictions_average_over_the_posterior(few: tuple[GraphBatch, Floats, Floats, Floats]) -> None:
     batch, p, *_ = few
     new = chains(5, 9)
-    crf = BayesianCRF(batch.graph, variance=4.0, samples=400, threads=1).fit(batch)
+    crf = BayesianCRF(batch.graph, variance=4.0, samples=400, n_jobs=1).fit(batch)
     scores = GraphScores(crf.map_.layout, new)
     wanted = np.zeros((20, 2))
     for g in np.flatnonzero(p > 1e-6):
@@ -93,7 +95,7 @@ def test_predictions_average_over_the_posterior(few: tuple[GraphBatch, Floats, F
 def test_without_pairs_of_neighbors_nothing_is_correlated() -> None:
     graph = Graph({"a": 2, "b": 2}, one=["a"], other=["b"])
     batch = graph.batch(labels={"a": [0, 1, 1], "b": [1, 1, 0]})
-    q = BayesianCRF(graph, features="all", threads=1).fit(batch).posterior_
+    q = BayesianCRF(graph, selection="all", n_jobs=1).fit(batch).posterior_
     assert np.abs(q.covariance[:2, 2:]).max() < 1e-15
     assert q.mean == pytest.approx([-q.mean[1], q.mean[1], q.mean[2], -q.mean[2]])
 
@@ -101,7 +103,7 @@ def test_without_pairs_of_neighbors_nothing_is_correlated() -> None:
 def test_seeds_and_threads_keep_the_bits() -> None:
     batch = chains(3, 1)
     made = [
-        BayesianCRF(batch.graph, most=1, samples=6, seed=seed, threads=threads).fit(batch)
+        BayesianCRF(batch.graph, most=1, samples=6, random_state=seed, n_jobs=threads).fit(batch)
         for seed, threads in ((0, 1), (0, 2), (1, 1))
     ]
     first, same, other = (crf.predict_proba(batch)["a"] for crf in made)

@@ -133,7 +133,7 @@ def test_dev_set_ends_training_and_the_best_rounds_are_kept() -> None:
     noise = np.random.default_rng(6)
     y = [[str(noise.choice(["odd", "even"])) for _ in one] for one in y]  # nothing can be learned
     X_dev, y_dev = phases(40, 7)
-    crf = BoostedCRF(Boosting(rounds=80, patience=4, shrinkage=0.5)).fit(X, y, X_dev, y_dev)
+    crf = BoostedCRF(Boosting(rounds=80, patience=4, shrinkage=0.5)).fit(X, y, dev=(X_dev, y_dev))
     best = int(np.argmin(crf.dev_losses_))
     assert crf.n_iter_ == best < 80
     assert len(crf.dev_losses_) == best + 5
@@ -147,9 +147,9 @@ def test_window_threads_seed_and_constraints() -> None:
     assert made[1].tolist() == [0, 0, 0, 1, 2, 3, 0, 0, 0, 0]
     X, y = phases(20, 8)
     options = Boosting(rounds=4, subsample=0.5, features=0.5)
-    fits = [BoostedCRF(options, window=1, threads=n, seed=3).fit(X, y) for n in (1, 3)]
+    fits = [BoostedCRF(options, window=1, n_jobs=n, random_state=3).fit(X, y) for n in (1, 3)]
     assert (fits[0].model_.w == fits[1].model_.w).all()
-    other = BoostedCRF(options, window=1, seed=4).fit(X, y)
+    other = BoostedCRF(options, window=1, random_state=4).fit(X, y)
     assert other.losses_[-1] != fits[0].losses_[-1]
     never = Chain(constraints=[Forbid("odd", "odd")])
     kept = [(rows, ["even"] * len(rows)) for rows in X]
@@ -208,10 +208,10 @@ def test_refusals() -> None:
         BoostedCRF(structure=Chain(order=2)).fit(X, y)
     with pytest.raises(ValueError, match="requires y"):
         BoostedCRF().fit(X)
-    with pytest.raises(ValueError, match="only one of X_dev and y_dev"):
-        BoostedCRF().fit(X, y, X_dev=X)
+    with pytest.raises(ValueError, match="dev is a list, expected a pair"):
+        BoostedCRF().fit(X, y, dev=X)
     with pytest.raises(ValueError, match="'new', which y does not have"):
-        BoostedCRF().fit(X, y, X, [["new", *one[1:]] for one in y])
+        BoostedCRF().fit(X, y, dev=(X, [["new", *one[1:]] for one in y]))
     with pytest.raises(ValueError, match="fitted with 3"):
         BoostedCRF(Boosting(rounds=2)).fit(X, y).predict([np.zeros((2, 4))])
     with pytest.raises(TypeError, match="expected Boosting"):

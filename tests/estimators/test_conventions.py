@@ -24,7 +24,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 import crfkit
-from crfkit import Chain, ChainCRF, Features, Likelihood, Stop, metrics
+from crfkit import Chain, ChainCRF, FeatureSelection, Likelihood, Stop, metrics
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor, Recipe
@@ -61,18 +61,18 @@ def test_parameters_are_stored_as_they_are_and_cloned() -> None:
     assert not hasattr(clone(fitted()), "model_")
     ruled = Chain(constraints=(Forbid("a", "b"),))
     assert clone(ChainCRF(structure=ruled)).structure == ruled
-    assert len(ChainCRF().get_params(deep=False)) <= 12
+    assert len(ChainCRF().get_params(deep=False)) <= 17
 
 
 def test_nested_parameters_of_frozen_parts() -> None:
-    made = ChainCRF(optimizer=LBFGS(memory=6), features=Features(Likely()))
+    made = ChainCRF(objective=Likelihood(), optimizer=LBFGS(memory=6), selection=FeatureSelection(Likely()))
     params = made.get_params()
     assert params["objective__l2"] == 1.0
     assert params["optimizer__memory"] == 6
-    assert params["features__which__epsilon"] == 0.01
+    assert params["selection__which__epsilon"] == 0.01
     assert "objective__l2" not in made.get_params(deep=False)
     assert not any(
-        name.startswith("template__") for name in ChainCRF(template=Recipe.parse("w[0]")).get_params()
+        name.startswith("features__") for name in ChainCRF(features=Recipe.parse("w[0]")).get_params()
     )
     before = made.objective
     assert made.set_params(objective__l2=2.0, optimizer__memory=9, structure__order=0) is made
@@ -82,40 +82,91 @@ def test_nested_parameters_of_frozen_parts() -> None:
         Chain(order=0),
     )
     assert before == Likelihood()
-    assert ChainCRF().objective == Likelihood()
+    assert ChainCRF().objective is None
+    assert ChainCRF().set_params(objective__l2=2.0).objective == Likelihood(l2=2.0)
     made.set_params(objective__l1=1.0, objective=Likelihood(l2=7.0))  # the whole first, as in scikit-learn
     assert made.objective == Likelihood(l1=1.0, l2=7.0)
     assert made.set_params() is made
 
 
 def test_nested_parameters_of_words_that_are_short_for_objects() -> None:
-    made = ChainCRF(structure="chain", features="all", objective="likelihood")
-    made.set_params(structure__order=2, features__min_count=3, objective__l2=0.5, stop__max_iterations=9)
+    made = ChainCRF(structure="chain", selection="all", objective="likelihood")
+    made.set_params(structure__order=2, selection__min_count=3, objective__l2=0.5, stop__max_iterations=9)
     assert made.structure == Chain(order=2)
-    assert made.features == Features("all", min_count=3)
+    assert made.selection == FeatureSelection("all", min_count=3)
     assert (made.objective, made.stop) == (Likelihood(l2=0.5), Stop(max_iterations=9))
     with pytest.raises(ValueError, match="min_count is -1, expected 0 or more"):
-        made.set_params(features__min_count=-1)
+        made.set_params(selection__min_count=-1)
     with pytest.raises(ValueError, match="Invalid parameter 'ordr' of structure, a Chain"):
         made.set_params(structure__ordr=1)
 
 
 def test_parameters_that_do_not_exist() -> None:
-    with pytest.raises(ValueError, match="Invalid parameter 'l2' for estimator ChainCRF"):
-        ChainCRF().set_params(l2=1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'l3' for estimator ChainCRF"):
+        ChainCRF().set_params(l3=1.0)
+    with pytest.raises(ValueError, match=r"ChainCRF has no option c2: write l2=2\.0"):
+        ChainCRF().set_params(c2=1.0)
     with pytest.raises(ValueError, match="Invalid parameter 'c2' of objective, a Likelihood"):
         ChainCRF().set_params(objective__c2=1.0)
     with pytest.raises(ValueError, match="optimizer is 'auto', which has no parameters"):
         ChainCRF().set_params(optimizer__memory=1)
-    with pytest.raises(TypeError, match="l2"):
-        ChainCRF(l2=1.0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="l3"):
+        ChainCRF(l3=1.0)  # type: ignore[call-arg]
+
+
+def test_flat_parameters_are_fields_of_parts() -> None:
+    flat = crf(l1=0.1, l2=0.5, order=2, min_count=1, max_iterations=20)
+    parts = crf(
+        objective=Likelihood(l1=0.1, l2=0.5),
+        structure=Chain(order=2),
+        selection=FeatureSelection(min_count=1),
+        stop=Stop(max_iterations=20),
+    )
+    assert flat.fit(X, Y).model_.w.tobytes() == parts.fit(X, Y).model_.w.tobytes()
+    assert flat.fit(X, Y).n_iter_ <= 20
+    named = crf(objective="max-margin", l2=0.25, structure="chain", order=0, stop=Stop(max_iterations=5))
+    assert named._part("objective").l2 == 0.25
+    assert named.fit(X, Y).model_.layout.order == 0
+    search = GridSearchCV(crf(), {"l2": [0.1, 1000.0]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"l2": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"l2": 2.0, "objective": Likelihood()},
+            r"l2=2.0 is given beside objective=Likelihood\(...\), which has l2 too: write "
+            r"objective=Likelihood\(l2=2.0\)",
+        ),
+        ({"order": 2, "structure": Chain()}, r"order=2 is given beside structure=Chain\(...\)"),
+        (
+            {"min_count": 2, "selection": FeatureSelection()},
+            r"write selection=FeatureSelection\(min_count=2\)",
+        ),
+        ({"max_iterations": 2, "stop": Stop()}, r"write stop=Stop\(max_iterations=2\)"),
+        ({"l2": 2.0, "objective": "perceptron"}, "l2 is 2.0, but Perceptron has no l2: leave it out"),
+        ({"l1": 2.0, "optimizer": "pa"}, "l1 is 2.0, but Perceptron has no l1"),
+    ],
+)
+def test_flat_parameters_beside_parts(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        crf(**options).fit(X, Y)
+
+
+def test_all_cores_and_random_states_are_spelled_as_in_scikit_learn() -> None:
+    one = crf(n_jobs=1, optimizer="sgd", random_state=3, max_iterations=3).fit(X, Y)
+    every = crf(n_jobs=-1, optimizer="sgd", random_state=3, max_iterations=3).fit(X, Y)
+    assert one.model_.w.tobytes() == every.model_.w.tobytes()
+    drawn = [crf(optimizer="sgd", random_state=None, max_iterations=1).fit(X, Y).model_.w for _ in range(2)]
+    assert not np.array_equal(drawn[0], drawn[1])
 
 
 def test_repr_shows_what_differs() -> None:
     assert repr(ChainCRF()) == "ChainCRF()"
     assert (
-        repr(ChainCRF(structure=Chain(order=2), seed=3))
-        == "ChainCRF(seed=3, structure=Chain(labels=(), order=2, constraints=()))"
+        repr(ChainCRF(structure=Chain(order=2), random_state=3))
+        == "ChainCRF(random_state=3, structure=Chain(labels=(), order=2, constraints=()))"
     )
     assert "l2=0.5" in repr(ChainCRF(objective=Likelihood(l2=0.5)))
     assert "ChainCRF" in ChainCRF()._repr_html_()
@@ -146,7 +197,7 @@ def test_fit_leaves_the_parameters_alone() -> None:
 GRID = {
     "objective__l2": [0.1, 1000.0],
     "structure__order": [0, 1],
-    "features__min_count": [0, 1],
+    "selection__min_count": [0, 1],
     "stop__max_iterations": [60],
 }
 
@@ -192,7 +243,7 @@ def test_metadata_routing() -> None:
         assert np.mean(found["test_score"]) > 0.9
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
             cross_validate(crf(), X, Y, cv=2, params={"sample_weight": weight})
-    search = GridSearchCV(crf(), {"features__start": [True]}, cv=2).fit(X, Y, sample_weight=weight)
+    search = GridSearchCV(crf(), {"selection__start": [True]}, cv=2).fit(X, Y, sample_weight=weight)
     assert search.best_score_ > 0.9
 
 
@@ -209,7 +260,7 @@ def test_pipeline() -> None:
 @pytest.mark.parametrize("template", [None, "w[-1..1]; suffix(w, 1)[0]; edge: w[0]"])
 def test_pickle_deepcopy_and_joblib(template: str | None, tmp_path: Path) -> None:
     train, test = (X, X_TEST) if template is None else (W, W_TEST)
-    made = crf(template=template).fit(train, Y)
+    made = crf(features=template).fit(train, Y)
     joblib.dump(made, tmp_path / "crf.joblib")
     copies = [pickle.loads(pickle.dumps(made)), copy.deepcopy(made)]
     copies += [joblib.load(tmp_path / "crf.joblib", mmap_mode=mode) for mode in (None, "r")]

@@ -30,7 +30,7 @@ def test_kinds_of_x_without_a_template() -> None:
     one = crf().fit(dense, Y)
     assert one.predict(dense_test) == Y_TEST
     sparse = [scipy.sparse.csr_matrix(rows) for rows in dense]
-    two = crf(features="all").fit(sparse, Y)
+    two = crf(selection="all").fit(sparse, Y)
     assert two.predict([scipy.sparse.csr_matrix(rows) for rows in dense_test]) == Y_TEST
     assert abs(one.log_prob(dense, Y) - two.log_prob(sparse, Y)).max() < 0.02
     both = crf().fit(list(zip(X, dense, strict=True)), Y)
@@ -58,11 +58,11 @@ def test_data_sets_and_batches() -> None:
 def test_kinds_of_x_with_a_template() -> None:
     rows = [[(w, w[-1]) for w in s] for s in W]
     test = [[(w, w[-1]) for w in s] for s in W_TEST]
-    crfpp = crf(template="U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]\nB\n").fit(rows, Y)
+    crfpp = crf(features="U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]\nB\n").fit(rows, Y)
     assert crfpp.predict(test) == Y_TEST
     assert crfpp.model_.recipe is not None
     assert crfpp.model_.recipe.dialect == "crfpp"
-    by_name = crf(template=Recipe.parse("word[0]; suffix(word, 1)[-1]"))
+    by_name = crf(features=Recipe.parse("word[0]; suffix(word, 1)[-1]"))
     assert by_name.fit([[{"word": w} for w in s] for s in W], Y).predict(W_TEST) == Y_TEST
     columns = Columns.from_rows([[(w,) for w in s] for s in W], names=["word"])
     assert clone(by_name).fit(columns, Y).predict(W_TEST) == Y_TEST
@@ -71,7 +71,7 @@ def test_kinds_of_x_with_a_template() -> None:
 def test_template_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "template"
     path.write_text("U0:%x[0,0]\n")
-    assert crf(template=path).fit(W, Y).predict(W_TEST) == Y_TEST
+    assert crf(features=path).fit(W, Y).predict(W_TEST) == Y_TEST
 
 
 # ---- errors ---------------------------------------------------------------------------------------
@@ -142,12 +142,12 @@ def test_queries_that_need_labels() -> None:
 )
 def test_wrong_template(template: Any, x: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        crf(template=template).fit(x, [["D"]])
+        crf(features=template).fit(x, [["D"]])
 
 
 def test_one_sentence_of_rows_is_not_taken_for_sentences() -> None:
     rows = [[(w, w[-1]) for w in s] for s in W]
-    made = crf(template="U0:%x[0,0]\nU1:%x[0,1]\n").fit(rows, Y)
+    made = crf(features="U0:%x[0,0]\nU1:%x[0,1]\n").fit(rows, Y)
     sentence = [("the", "e"), ("dog", "g")]
     assert made.predict([sentence]) == [["D", "N"]]
     calls: list[Callable[[Any], Any]] = [
@@ -155,9 +155,9 @@ def test_one_sentence_of_rows_is_not_taken_for_sentences() -> None:
         lambda x: made.predict_proba(x),
         lambda x: made.model_.predict(x),
         lambda x: made.model_.dataset(x, [["D"], ["N"]]),
-        lambda x: crf(template="U0:%x[0,0]\n").fit(x, ["D", "N"]),
-        lambda x: SemiCRF(template="U0:%x[0,0]\n").fit(x, ["D", "N"]),
-        lambda x: SkipChainCRF(template="U0:%x[0,0]\n").fit(x, ["D", "N"]),
+        lambda x: crf(features="U0:%x[0,0]\n").fit(x, ["D", "N"]),
+        lambda x: SemiCRF(features="U0:%x[0,0]\n").fit(x, ["D", "N"]),
+        lambda x: SkipChainCRF(features="U0:%x[0,0]\n").fit(x, ["D", "N"]),
     ]
     for call in calls:
         for x in (sentence, tuple(sentence), iter(sentence), [rows[0], *sentence]):
@@ -174,20 +174,20 @@ def test_labels_may_be_in_columns(estimator: Any) -> None:
     rows = [[(w, w[-1], y) for w, y in zip(*s, strict=True)] for s in zip(W, Y, strict=True)]
     last = Columns.from_rows(rows, names=["w", "end", "tag"])
     bare = Columns.from_rows([[row[:2] for row in s] for s in rows], names=["w", "end"])
-    made = estimator(template="w[0]; end[-1]", threads=1).fit(last)
-    given = estimator(template="w[0]; end[-1]", threads=1).fit(bare, Y)
+    made = estimator(features="w[0]; end[-1]", n_jobs=1).fit(last)
+    given = estimator(features="w[0]; end[-1]", n_jobs=1).fit(bare, Y)
     np.testing.assert_array_equal(made.model_.w, given.model_.w)
     assert made.score(last) == given.score(bare, Y)  # the model knows where labels are
     assert made.predict(bare) == given.predict(bare)
     called = Columns.from_rows([[(y, w) for w, _, y in s] for s in rows], names=["label", "w"])
-    assert set(estimator(template="w[0]").fit(called).predict(called)[0]) <= {"D", "N", "V"}
+    assert set(estimator(features="w[0]").fit(called).predict(called)[0]) <= {"D", "N", "V"}
     with pytest.raises(ValueError, match="y is missing"):
-        estimator(template="w[0]; end[0]").fit(bare)  # the last column is input
+        estimator(features="w[0]; end[0]").fit(bare)  # the last column is input
 
 
 def test_a_dev_set_may_be_columns_with_labels() -> None:
     rows = [[(w, y) for w, y in zip(*s, strict=True)] for s in zip(W, Y, strict=True)]
     columns = Columns.from_rows(rows, names=["w", "tag"])
-    made = crf(template="w[0]").fit(columns, X_dev=columns)
+    made = crf(features="w[0]").fit(columns, dev=columns)
     assert made.model_.training is not None
     assert made.model_.training.score == pytest.approx(made.score(columns))

@@ -100,13 +100,13 @@ def test_conventions_of_scikit_learn() -> None:
 
 def test_the_number_of_threads_does_not_matter() -> None:
     X, y = sentences(5)
-    one, two = (FactorialCRF(threads=threads).fit(X, y).model_.w for threads in (1, 2))
+    one, two = (FactorialCRF(n_jobs=threads).fit(X, y).model_.w for threads in (1, 2))
     assert (one == two).all()
 
 
 def test_a_template_reads_rows_of_tokens() -> None:
     X = [[("the", "x"), ("dog", "y")], [("dogs", "y")]]
-    crf = FactorialCRF(template="0[0]; 1[0]").fit(X, [[("D", "B"), ("N", "I")], [("N", "B")]])
+    crf = FactorialCRF(features="0[0]; 1[0]").fit(X, [[("D", "B"), ("N", "I")], [("N", "B")]])
     assert crf.predict([[("the", "x"), ("hog", "y")]]) == [[("D", "B"), ("N", "I")]]
     assert inference.log_partition(crf.model_.potentials(crf.batch(X))).shape == (2,)
 
@@ -141,4 +141,4 @@ def test_wrong_options_are_refused() -> None:
     with pytest.raises(ValueError, match="given: column '0' has the label 'new'"):
         crf.predict(X, given={0: [["new"] * len(each) for each in X]})
     with pytest.raises(ValueError, match="edge:"):
-        FactorialCRF(template="edge: 0[0]").fit([[("a",)]], [[("x", "y")]])
+        FactorialCRF(features="edge: 0[0]").fit([[("a",)]], [[("x", "y")]])

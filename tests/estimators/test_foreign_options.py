@@ -2,59 +2,81 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
 from sklearn.base import clone
 
 import crfkit
-from crfkit import Chain, ChainCRF, optimize
+from crfkit import Chain, ChainCRF, Graph, Stop, optimize
+from crfkit.estimators import ESTIMATORS
 from crfkit.features import ItemExtractor
 from tests.cases.estimators import X, Y
 
-ADVICE = [
-    ({"l2": 0.5}, "objective=Likelihood(l2=0.5)"),
-    ({"c2": 1}, "objective=Likelihood(l2=2.0)"),
-    ({"c1": 0.1, "c2": 0.1}, "objective=Likelihood(l1=0.1, l2=0.2)"),
-    ({"rho1": 0.5, "rho2": 0.01}, "objective=Likelihood(l1=0.5, l2=0.01)"),
-    ({"C": 4.0}, "objective=Likelihood(l2=0.25)"),
-    ({"gaussian_variance": 10}, "objective=Likelihood(l2=0.1)"),
-    ({"algorithm": "lbfgs"}, "optimizer='lbfgs'"),
-    ({"algorithm": "l2sgd", "c2": 0.5}, "optimizer='sgd', objective=Likelihood(l2=1.0)"),
-    ({"algorithm": "ap"}, "objective='perceptron'"),
-    ({"algorithm": "arow"}, "objective='perceptron', optimizer='arow'"),
-    ({"algorithm": "mira"}, "objective='perceptron', optimizer='mira-crfpp'"),
-    ({"all_possible_transitions": True}, "features=Features(transitions='all')"),
-    ({"all_possible_states": True, "min_freq": 2}, "features=Features(which='all', min_count=2)"),
-    ({"num_memories": 3, "delta": 1e-3}, "optimizer=LBFGS(memory=3, delta=0.001)"),
-    ({"algorithm": "pa", "c": 0.5}, "objective='perceptron', optimizer=PassiveAggressive(c=0.5)"),
-    ({"variance": 2.0}, "objective='perceptron', optimizer=AROW(variance=2.0)"),
-    ({"algorithm": "ap", "epsilon": 0.1}, "objective='perceptron'"),
-    ({"max_iter": 5, "order": 0}, "stop=Stop(max_iterations=5), structure=Chain(order=0)"),
-    ({"calibration_eta": 0.2}, "optimizer=SGD(calibration_eta=0.2)"),
+#: What is given, what to write to train, and to an estimator where that is another thing.
+ADVICE: list[tuple[dict[str, Any], str, str]] = [
+    ({"c2": 1}, "objective=Likelihood(l2=2.0)", "l2=2.0"),
+    ({"c1": 0.1, "c2": 0.1}, "objective=Likelihood(l1=0.1, l2=0.2)", "l1=0.1, l2=0.2"),
+    ({"rho1": 0.5, "rho2": 0.01}, "objective=Likelihood(l1=0.5, l2=0.01)", "l1=0.5, l2=0.01"),
+    ({"C": 4.0}, "objective=Likelihood(l2=0.25)", "l2=0.25"),
+    ({"gaussian_variance": 10}, "objective=Likelihood(l2=0.1)", "l2=0.1"),
+    ({"algorithm": "lbfgs"}, "optimizer='lbfgs'", ""),
+    (
+        {"algorithm": "l2sgd", "c2": 0.5},
+        "optimizer='sgd', objective=Likelihood(l2=1.0)",
+        "optimizer='sgd', l2=1.0",
+    ),
+    ({"algorithm": "ap"}, "objective='perceptron'", ""),
+    ({"algorithm": "arow"}, "objective='perceptron', optimizer='arow'", ""),
+    ({"all_possible_transitions": True}, "selection=FeatureSelection(transitions='all')", ""),
+    ({"all_possible_states": True}, "selection=FeatureSelection(which='all')", ""),
+    ({"min_freq": 2}, "selection=FeatureSelection(min_count=2)", "min_count=2"),
+    ({"num_memories": 3, "delta": 1e-3}, "optimizer=LBFGS(memory=3, delta=0.001)", ""),
+    ({"algorithm": "pa", "c": 0.5}, "objective='perceptron', optimizer=PassiveAggressive(c=0.5)", ""),
+    ({"variance": 2.0}, "objective='perceptron', optimizer=AROW(variance=2.0)", ""),
+    ({"algorithm": "ap", "epsilon": 0.1}, "objective='perceptron'", ""),
+    ({"max_iter": 5}, "stop=Stop(max_iterations=5)", "max_iterations=5"),
+    ({"calibration_eta": 0.2}, "optimizer=SGD(calibration_eta=0.2)", ""),
+    ({"nthread": 2}, "threads=2", "n_jobs=2"),
 ]
 
 
-@pytest.mark.parametrize(("options", "instead"), ADVICE)
-def test_options_of_other_tools_are_translated(options: dict[str, Any], instead: str) -> None:
-    for call in (lambda: ChainCRF(**options), lambda: crfkit.train(ItemExtractor()(X, Y), **options)):
-        with pytest.raises(TypeError) as caught:
-            call()
-        assert f"write {instead}" in str(caught.value)
+@pytest.mark.parametrize(("options", "to_train", "to_estimators"), ADVICE)
+def test_options_of_other_tools_are_translated(
+    options: dict[str, Any], to_train: str, to_estimators: str
+) -> None:
+    instead = to_estimators or to_train
+    with pytest.raises(TypeError) as caught:
+        ChainCRF(**options)
+    assert f"write {instead}" in str(caught.value)
+    with pytest.raises(TypeError) as caught:
+        crfkit.train(ItemExtractor()(X, Y), **options)
+    assert f"write {to_train}" in str(caught.value)
     names = {name: getattr(room, name) for room in (optimize, crfkit) for name in room.__all__}
     made = eval(f"ChainCRF({instead})", {"ChainCRF": ChainCRF, **names})  # what is advised exists
-    made.set_params(stop__max_iterations=2, threads=1).fit(X, Y)
+    made.set_params(stop=Stop(max_iterations=2), max_iterations=None, n_jobs=1).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_constructor_and_set_params_have_hints(name: str) -> None:
+    kind: Any = getattr(import_module(ESTIMATORS[name], "crfkit.estimators"), name)
+    given = [Graph({"a": 2})] if "graph" in kind._get_param_names() else []
+    with pytest.raises(TypeError, match=f"^{name} has no option threads: write n_jobs=2$"):
+        kind(*given, threads=2)
+    with pytest.raises(ValueError, match=f"^{name} has no option seed: write random_state=2$"):
+        kind(*given).set_params(seed=2)
+    with pytest.raises(TypeError, match=f"^{name} has no option 'n_jbs'; did you mean 'n_jobs'"):
+        kind(*given, n_jbs=2)
 
 
 def test_options_that_nothing_stands_for() -> None:
     with pytest.raises(TypeError, match=r"model_filename: leave it out: models stay in memory; model.save"):
-        ChainCRF(model_filename="m")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"Likelihood\(l2=\.\.\.\)"):
-        ChainCRF(c2=None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="ChainCRF has no option 'sede'; did you mean 'seed'"):
-        ChainCRF(sede=2)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="'banana'; the options are constraints, encoding, features, init"):
-        ChainCRF(banana=2)  # type: ignore[arg-type]
+        ChainCRF(model_filename="m")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"write l2=\.\.\."):
+        ChainCRF(c2=None)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'banana'; the options are constraints, features, init"):
+        ChainCRF(banana=2)  # type: ignore[call-arg]
 
 
 def test_scikit_learn_sees_the_real_parameters_only() -> None:

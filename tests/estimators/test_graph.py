@@ -56,10 +56,10 @@ def test_queries_need_a_fitted_estimator() -> None:
 
 def test_pickles_answer_as_before_and_threads_do_not_matter() -> None:
     data = graphs(0)
-    crf = GraphCRF(data.graph, threads=1).fit(data)
+    crf = GraphCRF(data.graph, n_jobs=1).fit(data)
     again = pickle.loads(pickle.dumps(crf))
     assert again.predict_proba(data)["a"].tobytes() == crf.predict_proba(data)["a"].tobytes()
-    assert GraphCRF(data.graph, threads=3).fit(data).model_.w.tobytes() == crf.model_.w.tobytes()
+    assert GraphCRF(data.graph, n_jobs=3).fit(data).model_.w.tobytes() == crf.model_.w.tobytes()
 
 
 def test_batches_that_were_used_can_be_copied_and_pickled() -> None:
@@ -97,7 +97,7 @@ def test_queries_are_those_of_inference() -> None:
 
 def test_log_likelihood_sums_over_hidden_labels() -> None:
     data = graphs(0, hidden=True)
-    crf = GraphCRF(data.graph, features="all").fit(data)
+    crf = GraphCRF(data.graph, selection="all").fit(data)
     scores = crf.model_.potentials(data)
     label = np.asarray(data.label)
     within = inference.log_partition(scores.given(data.by_kind(label)), method="enumeration")
@@ -109,7 +109,7 @@ def test_log_likelihood_sums_over_hidden_labels() -> None:
 def test_searches_and_folds_take_a_batch() -> None:
     data = grid(0, graphs=6)
     assert (len(data), len(data[2:5]), len(data[-1]), len(data[data.graph_of[:6] >= 0])) == (6, 3, 1, 6)
-    crf = GraphCRF(data.graph, features="all", stop=Stop(max_iterations=9, tolerance=0.1))
+    crf = GraphCRF(data.graph, selection="all", stop=Stop(max_iterations=9, tolerance=0.1))
     scores = cross_val_score(crf, data, cv=3)
     folds = [(np.arange(6)[np.arange(6) // 2 != k], np.arange(6)[np.arange(6) // 2 == k]) for k in range(3)]
     own = [clone(crf).fit(data.select(train)).score(data.select(test)) for train, test in folds]
@@ -147,7 +147,7 @@ def test_labels_by_name() -> None:
 
 def test_weights_of_graphs_count_as_copies() -> None:
     data = graphs(0)
-    options: dict[str, Any] = {"features": "all", "optimizer": LBFGS(tolerance=1e-9)}
+    options: dict[str, Any] = {"selection": "all", "optimizer": LBFGS(tolerance=1e-9)}
     weighted = GraphCRF(data.graph, **options).fit(data, sample_weight=[2.0, 0.0, 1.0])
     assert weighted.model_.training is not None
     alone = GraphCRF(data.graph, **options).fit(data.select([0, 2]), sample_weight=[2.0, 1.0])
@@ -158,7 +158,7 @@ def test_weights_of_graphs_count_as_copies() -> None:
 def test_a_dev_set_keeps_the_best_weights_and_ends_training() -> None:
     train, dev = graphs(0), graphs(5)
     stop = Stop(patience=2.0, dev_every=1)
-    crf = GraphCRF(train.graph, stop=stop, features="all", objective=Likelihood(l2=0.01)).fit(train, dev=dev)
+    crf = GraphCRF(train.graph, stop=stop, selection="all", objective=Likelihood(l2=0.01)).fit(train, dev=dev)
     made = crf.model_.training
     assert made is not None
     assert (made.metric, made.end) == ("accuracy", "patience")
@@ -290,8 +290,8 @@ def test_errors_before_work() -> None:
     with pytest.raises(ValueError, match="metric is 'f1', expected 'auto', 'accuracy'"):
         GraphCRF(data.graph, metric="f1").fit(data, dev=data)
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"seed": "a"}, "seed is 'a', of type str"),
-        ({"threads": 1.5}, "threads is 1.5, expected a whole number"),
+        ({"random_state": "a"}, "random_state is 'a', of type str"),
+        ({"n_jobs": 1.5}, "n_jobs is 1.5, expected a whole number"),
         ({"optimizer": 3}, "optimizer is 3, expected a name"),
     ]
     for options, message in wrong:
@@ -321,7 +321,7 @@ def test_labels_and_features_without_end_are_counted_first() -> None:
     for rows in (np.ones((1, 6000)), ([0, 6000], np.arange(6000), None)):
         data = own.batch(labels={"b": [0]}, features={"own": rows})
         with pytest.raises(ValueError, match="600,000,000 weights"):
-            GraphCRF(own, features="all").fit(data)
+            GraphCRF(own, selection="all").fit(data)
 
 
 def test_errors_of_queries() -> None:

@@ -78,7 +78,7 @@ def test_conventions_of_scikit_learn_and_threads() -> None:
     crf = GridCRF(stop=FEW)
     assert clone(crf).set_params(objective__l2=3.0).get_params()["objective__l2"] == 3.0
     assert cross_val_score(crf, X, y, cv=2).shape == (2,)
-    one, two = (clone(crf).set_params(threads=threads).fit(X, y).model_.w for threads in (1, 2))
+    one, two = (clone(crf).set_params(n_jobs=threads).fit(X, y).model_.w for threads in (1, 2))
     assert (one == two).all()
 
 

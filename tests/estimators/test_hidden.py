@@ -61,25 +61,25 @@ def test_likelihood_is_the_sum_over_states() -> None:
 
 
 def test_one_state_for_each_label_is_a_chain() -> None:
-    hidden = HiddenChainCRF(states=1, optimizer=NEAR, threads=1).fit(X, Y)
-    plain = ChainCRF(optimizer=NEAR, threads=1).fit(X, Y)
+    hidden = HiddenChainCRF(states=1, optimizer=NEAR, n_jobs=1).fit(X, Y)
+    plain = ChainCRF(optimizer=NEAR, n_jobs=1).fit(X, Y)
     np.testing.assert_allclose(hidden.model_.w, plain.model_.w, atol=1e-6)
     assert hidden.model_.training is not None
     assert plain.model_.training is not None
     assert hidden.model_.training.loss == pytest.approx(plain.model_.training.loss, rel=1e-9)
     assert hidden.predict(X_TEST) == plain.predict(X_TEST)
     assert hidden.classes_.tolist() == plain.classes_.tolist()
-    same = HiddenChainCRF(states=1, restarts=3, threads=1).fit(X, Y)  # nothing is hidden: one start, at zero
-    assert same.model_.w.tobytes() == ChainCRF(threads=1).fit(X, Y).model_.w.tobytes()
+    same = HiddenChainCRF(states=1, restarts=3, n_jobs=1).fit(X, Y)  # nothing is hidden: one start, at zero
+    assert same.model_.w.tobytes() == ChainCRF(n_jobs=1).fit(X, Y).model_.w.tobytes()
 
 
 def turned(**options: Any) -> HiddenChainCRF:
-    return HiddenChainCRF(**{"states": 3, "restarts": 3, "threads": 1, **options}).fit(*turning(80))
+    return HiddenChainCRF(**{"states": 3, "restarts": 3, "n_jobs": 1, **options}).fit(*turning(80))
 
 
 def test_phases_that_a_chain_cannot_see() -> None:
     test = turning(60, seed=1)
-    assert ChainCRF(threads=1).fit(*turning(80)).score(*test) < 0.65
+    assert ChainCRF(n_jobs=1).fit(*turning(80)).score(*test) < 0.65
     crf = turned()
     assert crf.score(*test) > 0.9
     best = crf.set_params(decoding="viterbi").score(*test)
@@ -87,10 +87,10 @@ def test_phases_that_a_chain_cannot_see() -> None:
 
 
 def test_the_best_start_is_kept() -> None:
-    each = [turned(restarts=1, seed=0), turned(restarts=3, seed=0)]
+    each = [turned(restarts=1, random_state=0), turned(restarts=3, random_state=0)]
     losses = [crf.model_.training.loss for crf in each if crf.model_.training is not None]
     assert losses[1] <= losses[0]
-    again = turned(restarts=3, seed=0)
+    again = turned(restarts=3, random_state=0)
     assert again.model_.w.tobytes() == each[1].model_.w.tobytes()
 
 
@@ -147,7 +147,7 @@ def test_files_copies_and_conventions(tmp_path: Path) -> None:
 def test_constraints_hold_for_all_states() -> None:
     x, y = turning(30)
     y = [["A" if "A" in labels[: t + 1] else label for t, label in enumerate(labels)] for labels in y]
-    crf = HiddenChainCRF(states=2, structure=Chain(constraints=[Forbid("A", "B")]), threads=1).fit(x, y)
+    crf = HiddenChainCRF(states=2, structure=Chain(constraints=[Forbid("A", "B")]), n_jobs=1).fit(x, y)
     rules = crf.model_.structure.resolved
     assert rules is not None
     names = crf.model_.structure.labels
@@ -158,7 +158,7 @@ def test_constraints_hold_for_all_states() -> None:
 
 
 def test_dev_sets_choose_the_start() -> None:
-    crf = HiddenChainCRF(states=2, restarts=2, threads=1).fit(*turning(30), *turning(20, seed=3))
+    crf = HiddenChainCRF(states=2, restarts=2, n_jobs=1).fit(*turning(30), dev=turning(20, seed=3))
     assert crf.model_.training is not None
     assert crf.model_.training.metric == "token_accuracy"
     assert crf.model_.training.score == pytest.approx(crf.score(*turning(20, seed=3)))

@@ -19,7 +19,7 @@ from tests.cases.hidden import ordered
 
 
 def crf(**options: Any) -> HiddenSequenceCRF:
-    return HiddenSequenceCRF(**{"states": 2, "restarts": 4, "threads": 1, **options})
+    return HiddenSequenceCRF(**{"states": 2, "restarts": 4, "n_jobs": 1, **options})
 
 
 def test_probabilities_are_sums_over_states() -> None:
@@ -58,7 +58,7 @@ def test_the_order_of_symbols_that_counts_do_not_show(optimizer: str) -> None:
 
 def test_conventions_and_files(tmp_path: Path) -> None:
     x, y = ordered(40)
-    made = crf().fit(x, y, *ordered(20, seed=2))
+    made = crf().fit(x, y, dev=ordered(20, seed=2))
     assert is_classifier(made)
     assert made.model_.training is not None
     assert made.model_.training.metric == "sequence_accuracy"

@@ -106,9 +106,9 @@ def test_an_iteration_is_the_expected_counts_of_all_labelings() -> None:
     weight = [1.0, 2.0, 0.5, 1.0]
     options: dict[str, Any] = {"smoothing": EVEN, "labels": ["D", "N", "V"], "tolerance": 0.0}
     with pytest.warns(ConvergenceWarning, match="not converged in 2"):
-        before = HMM(max_iterations=2, **options).fit(SEEN, SETS, weight)
+        before = HMM(max_iterations=2, **options).fit(SEEN, SETS, sample_weight=weight)
     with pytest.warns(ConvergenceWarning, match="not converged in 3"):
-        after = HMM(max_iterations=3, **options).fit(SEEN, SETS, weight)
+        after = HMM(max_iterations=3, **options).fit(SEEN, SETS, sample_weight=weight)
     start, step, emission = np.full(3, 0.5), np.full((3, 4), 0.25), np.full((3, 4), 0.125)
     objective = sum(
         s * np.log(table).sum()
@@ -174,7 +174,7 @@ def test_distributions_count_as_expectations() -> None:
 def test_rare_and_new_words_go_by_their_class() -> None:
     X = [["the", "dog", "Rex"], ["the", "cat", "Tom"], ["the", "dog"]]
     y = [["D", "N", "P"], ["D", "N", "P"], ["D", "N"]]
-    hmm = HMM(template="w[0]; shape(w)[0]", min_count=2).fit(X, y)
+    hmm = HMM(features="w[0]; shape(w)[0]", min_count=2).fit(X, y)
     assert set(hmm.symbols_) == {"w[0]=the", "w[0]=dog", "shape(w)[0]=Aa+", "shape(w)[0]=a+", "<unknown>"}
     assert hmm.predict([["Max"], ["the", "fox"]]) == [["P"], ["D", "N"]]
     assert hmm.log_likelihood([["Rex"]]) == hmm.log_likelihood([["Max"]])  # the same pseudo-word
@@ -186,7 +186,7 @@ def test_rare_and_new_words_go_by_their_class() -> None:
 
 def test_a_word_may_lack_a_class() -> None:
     """A suffix of two letters is something that the word "a" does not have."""
-    hmm = HMM(template="w[0]; suffix(w, 2)[0]").fit([["a", "dog"], ["a", "hen"]], [["D", "N"]] * 2)
+    hmm = HMM(features="w[0]; suffix(w, 2)[0]").fit([["a", "dog"], ["a", "hen"]], [["D", "N"]] * 2)
     assert hmm.predict([["a", "hog"]]) == [["D", "N"]]
     emitted = hmm.emission_[:, hmm.symbols_.index("w[0]=a")]
     assert np.exp(hmm.log_likelihood([["a"]])[0]) == pytest.approx(hmm.start_ @ (emitted * hmm.end_))
@@ -214,10 +214,10 @@ def test_generated_sequences_follow_the_tables() -> None:
 
 
 def test_results_do_not_depend_on_threads_and_repeat() -> None:
-    one, two = (HMM(labels=3, restarts=2, threads=t).fit(W) for t in (1, 3))
+    one, two = (HMM(labels=3, restarts=2, n_jobs=t).fit(W) for t in (1, 3))
     assert one.history_ == two.history_
     assert one.model_.w.tobytes() == two.model_.w.tobytes()
-    assert HMM(labels=3, restarts=2, seed=1).fit(W).history_ != one.history_
+    assert HMM(labels=3, restarts=2, random_state=1).fit(W).history_ != one.history_
 
 
 def test_conventions() -> None:
@@ -231,7 +231,7 @@ def test_conventions() -> None:
 
 def test_items_with_one_feature_need_no_template() -> None:
     data = ItemExtractor()([[[w] for w in s] for s in W], Y)
-    hmm = HMM(template=None).fit(data)
+    hmm = HMM(features=None).fit(data)
     assert hmm.model_.w.tobytes() == HMM().fit(W, Y).model_.w.tobytes()
     assert hmm.predict([[["the"], ["dog"]]]) == [["D", "N"]]
 
@@ -241,13 +241,13 @@ def test_items_with_one_feature_need_no_template() -> None:
     [
         ({}, W, None, "hidden states"),
         ({}, [["a"]], [[None]], "y has no label at all"),
-        ({"labels": 2, "template": None}, [[]], None, "nothing to learn from"),
+        ({"labels": 2, "features": None}, [[]], None, "nothing to learn from"),
         ({"labels": 0}, W, None, "labels is 0, expected 1 or more"),
         ({"labels": 2}, W, Y, "labels is the number 2, but y has the label 'D': give names"),
         ({"restarts": 0}, W, Y, "restarts is 0"),
-        ({"template": "w[-1..1]"}, W, Y, "sequence 0, position 0 has 3 attributes"),
-        ({"template": "w[0]; w[1]"}, [["a", "b", "a"]], [["D", "D", "D"]], "not a class of the first"),
-        ({"template": None}, [[{"w": 2.0}]], [["D"]], "values other than 1"),
+        ({"features": "w[-1..1]"}, W, Y, "sequence 0, position 0 has 3 attributes"),
+        ({"features": "w[0]; w[1]"}, [["a", "b", "a"]], [["D", "D", "D"]], "not a class of the first"),
+        ({"features": None}, [[{"w": 2.0}]], [["D"]], "values other than 1"),
         ({"labels": ["A"]}, ItemExtractor()([[["a"]]], [["D"]]), None, "leave labels out"),
     ],
 )

@@ -123,7 +123,7 @@ def test_conventions_of_scikit_learn() -> None:
     crf = KernelChainCRF("rbf", gamma=0.3, optimizer=ExponentiatedMargin(gap=0.01))
     copied = clone(crf)
     assert copied.get_params() == crf.get_params()
-    assert crf.get_params()["objective__l2"] == 1.0
+    assert crf._part("objective").l2 == 1.0
     assert crf.set_params(objective__l2=0.25).objective.l2 == 0.25  # type: ignore[union-attr]
     with pytest.raises(NotFittedError):
         crf.predict(X_XOR)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Features, Likelihood, Stop
+from crfkit import FeatureSelection, Likelihood, Stop
 from crfkit.data.labeling import labeled
 from crfkit.features import ItemExtractor
 from crfkit.training.blocks.stream import BlockedData
@@ -37,9 +37,9 @@ def test_sets_and_distributions_are_learned_from(change: Any) -> None:
 
 
 def test_sure_sets_and_distributions_are_plain_labels() -> None:
-    plain = crf(optimizer=NEAR, features="all").fit(X, Y)
+    plain = crf(optimizer=NEAR, selection="all").fit(X, Y)
     for change in (lambda y: [y], lambda y: {y: 1.0}):
-        made = crf(optimizer=NEAR, features="all").fit(X, some(change, 3))
+        made = crf(optimizer=NEAR, selection="all").fit(X, some(change, 3))
         np.testing.assert_allclose(made.model_.w, plain.model_.w, atol=1e-4)
 
 
@@ -62,7 +62,7 @@ def test_attributes_of_sets_have_weights_for_their_labels() -> None:
     of = {a: layout.node_label[layout.node_ptr[a] : layout.node_ptr[a + 1]].tolist() for a in range(4)}
     assert of == {0: [0], 1: [1], 2: [0, 2], 3: []}
     counted = (
-        crf(features=Features(min_count=2), stop=Stop(max_iterations=3))
+        crf(selection=FeatureSelection(min_count=2), stop=Stop(max_iterations=3))
         .fit([*x, *x[1:]], [*y, *y[1:]])
         .model_.layout
     )

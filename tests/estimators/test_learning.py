@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 
-from crfkit import Chain, Features, Likelihood, Stop
+from crfkit import Chain, FeatureSelection, Likelihood, Stop
 from crfkit.features import ItemExtractor
 from crfkit.structures.constraints import Forbid, Scheme
 from tests.cases.estimators import A_WORD, NEAR, W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
@@ -29,7 +29,7 @@ def test_single_positions_are_logistic_regression(kind: str) -> None:
     }
     logistic = LogisticRegression(C=1 / 0.7, fit_intercept=False, tol=1e-10, max_iter=10_000)
     logistic.fit(rows, y, sample_weight=weight)
-    made = crf(objective=Likelihood(l2=0.7), optimizer=NEAR, features="all")
+    made = crf(objective=Likelihood(l2=0.7), optimizer=NEAR, selection="all")
     made.fit(given[kind], [[label] for label in y.tolist()], sample_weight=weight)
     found = np.concatenate(made.predict_proba(given[kind]))
     order = [made.classes_.tolist().index(label) for label in logistic.classes_]
@@ -57,7 +57,7 @@ def test_sample_weight_is_repetition(options: dict[str, Any]) -> None:
 def test_dev_set_constraints_and_scheme() -> None:
     segments = [[{"D": "B-X", "N": "I-X", "V": "O"}[y] for y in s] for s in Y]
     made = crf(structure=Chain(constraints=[Scheme("BIO")]), stop=Stop(max_iterations=30)).fit(
-        X, segments, X_TEST, [["O"] * len(y) for y in Y_TEST]
+        X, segments, dev=(X_TEST, [["O"] * len(y) for y in Y_TEST])
     )
     assert made.model_.training is not None
     assert made.model_.training.metric == "segment_f1"
@@ -66,10 +66,10 @@ def test_dev_set_constraints_and_scheme() -> None:
     assert strict.score(X, segments) == strict.score(X, segments, sample_weight=np.arange(24)) == 1.0
     ruled = crf(structure=Chain(constraints=[Forbid("N", "V")]))
     assert ruled.get_params()["structure__constraints"] == (Forbid("N", "V"),)
-    with pytest.raises(ValueError, match="only one of X_dev and y_dev is given"):
-        crf().fit(X, Y, X_TEST)
+    with pytest.raises(ValueError, match=r"dev is a list, expected a pair, as in fit\(X, y, dev="):
+        crf().fit(X, Y, dev=X_TEST)
     dev = ItemExtractor()(X_TEST, Y_TEST)
-    assert crf(metric="sequence_accuracy").fit(X, Y, dev).score(X_TEST, Y_TEST) == 1.0
+    assert crf(metric="sequence_accuracy").fit(X, Y, dev=dev).score(X_TEST, Y_TEST) == 1.0
 
 
 def test_unknown_labels_are_summed_over() -> None:
@@ -123,12 +123,12 @@ def test_single_sequences() -> None:
         assert made.tag(x) == labels
         single = made.predict_proba([x]).to_dicts()[0]
         assert [pytest.approx(row, abs=1e-12) for row in rows] == single
-    with_template = crf(template="w[0]").fit(W, Y)
+    with_template = crf(features="w[0]").fit(W, Y)
     assert with_template.tag(W_TEST[0]) == Y_TEST[0]
 
 
 def test_weights_by_name() -> None:
-    made = fitted(features=Features(transitions="observed"), objective=Likelihood(l1=0.5, l2=0.1))
+    made = fitted(selection=FeatureSelection(transitions="observed"), objective=Likelihood(l1=0.5, l2=0.1))
     model, layout = made.model_, made.model_.layout
     places = {layout.describe(i): w for i, w in enumerate(model.w.tolist()) if w}
     names = model.structure.labels

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 
 import crfkit
-from crfkit import MEMM, Chain, ChainCRF, Features, Likelihood, SemiCRF, Stop
+from crfkit import MEMM, Chain, ChainCRF, FeatureSelection, Likelihood, SemiCRF, Stop
 from crfkit.errors import DataWarning
 from crfkit.estimators import HiddenChainCRF, HiddenSequenceCRF
 from crfkit.estimators.classic import CodeCRF, OpinionPool, VotedPerceptron
@@ -41,11 +41,11 @@ def test_partial_fit_begins_as_fit_does() -> None:
 @pytest.mark.parametrize("tags", [["Z", "N"], ["D", "N", "Z"]])
 @pytest.mark.parametrize("l2", [0.1, 1.0])
 @pytest.mark.parametrize(
-    "options", [{}, {"features": Features(start=True)}, {"template": "w[0]; edge: w[0]"}]
+    "options", [{}, {"selection": FeatureSelection(start=True)}, {"features": "w[0]; edge: w[0]"}]
 )
 def test_without_data_what_was_learned_stays(options: dict[str, Any], l2: float, tags: list[str]) -> None:
     def given(words: list[list[str]]) -> Any:
-        return words if "template" in options else [[[w] for w in s] for s in words]
+        return words if "features" in options else [[[w] for w in s] for s in words]
 
     new = given([[{"Z": "zap", "N": "dog", "D": "the"}[y] for y in tags]] * 5)
     made = crf(objective=Likelihood(l2=l2), **options).fit(given(W), Y)
@@ -112,14 +112,14 @@ def test_partial_fit_learns_on_from_mistakes_with_its_data() -> None:
     "options",
     [
         {},
-        {"structure": Chain(order=2), "features": Features(stop=True)},
-        {"features": Features(transitions="observed", start=True)},
-        {"template": "w[0]; edge: suffix(w, 1)[0]"},
+        {"structure": Chain(order=2), "selection": FeatureSelection(stop=True)},
+        {"selection": FeatureSelection(transitions="observed", start=True)},
+        {"features": "w[0]; edge: suffix(w, 1)[0]"},
         {"dense": True},
     ],
 )
 def test_partial_fit_moves_to_where_its_objective_is_least(options: dict[str, Any]) -> None:
-    given: Any = W if "template" in options else X
+    given: Any = W if "features" in options else X
     if options == {"dense": True}:
         given = [np.array([[float(len(w)), float("a" in w)] for w in s]) for s in W]
     kept = {k: v for k, v in options.items() if k != "dense"}
@@ -151,8 +151,8 @@ def test_with_its_data_it_ends_where_fit_on_both_does(model: str) -> None:
     made: Any = {
         "chain": crf(optimizer=NEAR),
         "second order": crf(optimizer=NEAR, structure=Chain(order=2)),
-        "memm": MEMM(optimizer=NEAR, threads=1),
-        "segments": SemiCRF(optimizer=NEAR, threads=1),
+        "memm": MEMM(optimizer=NEAR, n_jobs=1),
+        "segments": SemiCRF(optimizer=NEAR, n_jobs=1),
     }[model]
     weight = np.linspace(0.5, 2.0, 10)
     both = clone(made).fit(X[:14] + X_TEST, Y[:14] + Y_TEST, sample_weight=[1.0] * 14 + weight.tolist()[:8])
@@ -233,7 +233,7 @@ def test_a_correction_and_new_lines_leave_the_rest_as_it_was(source: str, held: 
     if source == "usaddress" and not ADDRESSES.exists():
         pytest.skip("CRFKIT_DATA has no usaddress")
     data = addresses.generated() if source == "generated" else addresses.real(ADDRESSES)
-    first = ChainCRF(objective=Likelihood(l2=0.1), threads=1).fit(data.X, data.y)
+    first = ChainCRF(objective=Likelihood(l2=0.1), n_jobs=1).fit(data.X, data.y)
     made = first if held else pickle.loads(pickle.dumps(first))
     x, y = data.correction
     assert right(made, data.X, data.y) > 0.997

@@ -82,7 +82,32 @@ def test_pickles_and_joblib_files_predict_the_same(name: str, tmp_path: Path) ->
 def test_a_grid_search_finds_parameters(name: str, subject: str) -> None:
     one = CASES[name]
     made = one.make()
-    grid = {"seed": [0, 1]}
+    grid = {"random_state": [0, 1]}
     search = GridSearchCV(made, grid, cv=2, error_score="raise")
     search.fit(one.X, one.y)
     assert same(search.predict(one.X), search.best_estimator_.predict(one.X))
+
+
+SAVED = [name for name in CASES if hasattr(CASES[name].make(), "save") and name != "SemiCRF of functions"]
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_what_is_saved_and_loaded_predicts_the_same(name: str, tmp_path: Path) -> None:
+    one = CASES[name]
+    made = one.fitted()
+    made.save(tmp_path / "m.crf")
+    again = type(made).load(tmp_path / "m.crf")
+    assert same(made.predict(one.X), again.predict(one.X))
+    assert same(getattr(made, "classes_", None), getattr(again, "classes_", None))
+    labels = () if one.y is None else (one.y,)
+    assert made.score(one.X, *labels) == again.score(one.X, *labels)
+
+
+def test_files_of_others_and_functions_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "m.crf"
+    CASES["ChainCRF"].fitted().save(path)
+    for name in ("SemiCRF", "MEMM", "HiddenChainCRF", "GraphCRF", "HiddenSequenceCRF"):
+        with pytest.raises(TypeError, match=r"m\.crf holds .*: use crfkit\.load"):
+            kind(name).load(path)
+    with pytest.raises(ValueError, match="segment_features are functions, which a file cannot keep"):
+        CASES["SemiCRF of functions"].fitted().save(path)

@@ -31,12 +31,12 @@ def test_what_follows_a_label_does_not_change_it() -> None:
 
 
 def test_conventions() -> None:
-    memm = clone(MEMM(seed=3).set_params(objective__l2=0.5))
+    memm = clone(MEMM(random_state=3).set_params(objective__l2=0.5))
     assert memm.objective == Local(l2=0.5)
-    assert memm.seed == 3
+    assert memm.random_state == 3
     assert memm.get_params().keys() >= ChainCRF().get_params(deep=False).keys()
     with pytest.raises(TypeError, match="MEMM"):
-        MEMM(l3=1)
+        MEMM(l3=1)  # type: ignore[call-arg]
 
 
 def test_training_normalizes_only_the_steps_of_the_gold(monkeypatch: pytest.MonkeyPatch) -> None:

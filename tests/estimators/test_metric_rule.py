@@ -61,22 +61,22 @@ def plain(tags: list[list[str]]) -> list[list[str]]:
 
 
 CASES: dict[str, tuple[Any, Any]] = {
-    "chain": (ChainCRF(template="0[0]", stop=FEW), None),
+    "chain": (ChainCRF(features="0[0]", stop=FEW), None),
     "scheme": (
-        ChainCRF(template="0[0]", stop=FEW, structure=Chain(constraints=[Scheme("BIO")])),
+        ChainCRF(features="0[0]", stop=FEW, structure=Chain(constraints=[Scheme("BIO")])),
         None,
     ),
-    "encoding": (ChainCRF(template="0[0]", stop=FEW, encoding="BIOES"), None),
-    "memm": (MEMM(template="0[0]", stop=FEW), None),
-    "semi": (SemiCRF(template="0[0]", stop=FEW), None),
-    "hidden": (HiddenChainCRF(template="0[0]", stop=FEW), None),
-    "pool": (OpinionPool(2, template="0[0]", stop=FEW), None),
-    "code": (CodeCRF(template="0[0]", stop=FEW), None),
-    "voted": (VotedPerceptron(template="0[0]", max_passes=2), None),
+    "encoding": (ChainCRF(features="0[0]", stop=FEW, train_scheme="BIOES"), None),
+    "memm": (MEMM(features="0[0]", stop=FEW), None),
+    "semi": (SemiCRF(features="0[0]", stop=FEW), None),
+    "hidden": (HiddenChainCRF(features="0[0]", stop=FEW), None),
+    "pool": (OpinionPool(2, features="0[0]", stop=FEW), None),
+    "code": (CodeCRF(features="0[0]", stop=FEW), None),
+    "voted": (VotedPerceptron(features="0[0]", max_passes=2), None),
     "hmm": (HMM(), None),
     "boosted": (BoostedCRF(Boosting(rounds=3)), arrays),
     "kernel": (KernelChainCRF(), arrays),
-    "skip": (SkipChainCRF(template="0[0]", where=None, stop=FEW), None),
+    "skip": (SkipChainCRF(features="0[0]", where=None, stop=FEW), None),
 }
 #: Those whose files ``crfkit evaluate`` reads, and which decide as their models do.
 SHELL = ("chain", "scheme", "encoding", "memm", "semi", "hidden", "pool")
@@ -133,7 +133,7 @@ def test_dev_sets_of_the_shell_are_judged_as_test_sets(structure: str, tmp_path:
 
 def test_columns_are_each_judged_by_their_labels() -> None:
     tags = {"tag": Y, "letter": plain(Y)}
-    crf = FactorialCRF(template="0[0]", stop=Stop(max_iterations=2)).fit(W, tags)
+    crf = FactorialCRF(features="0[0]", stop=Stop(max_iterations=2)).fit(W, tags)
     found = crf.predict(W_TEST)
     test = {"tag": Y_TEST, "letter": plain(Y_TEST)}
     each = [
@@ -148,7 +148,7 @@ def test_columns_are_each_judged_by_their_labels() -> None:
 
 
 def test_unknown_gold_is_told_by_scores_and_dev_sets() -> None:
-    crf = ChainCRF(template="0[0]").fit(W, Y)
+    crf = ChainCRF(features="0[0]").fit(W, Y)
     new = [["B-NEW" if y == "B-A" else y for y in s] for s in Y_TEST]
     others = [[f"{y[0]}-NEW" if y != "O" else y for y in s] for s in Y_TEST]
 
@@ -161,9 +161,9 @@ def test_unknown_gold_is_told_by_scores_and_dev_sets() -> None:
         with pytest.raises(ValueError, match=r"entity types \(NEW\)"):
             ask(W_TEST, others)
     with pytest.warns(DataWarning, match=r"the dev set has labels .* B-NEW"):
-        ChainCRF(template="0[0]").fit(W, Y, W_TEST, new)
+        ChainCRF(features="0[0]").fit(W, Y, dev=(W_TEST, new))
     with pytest.raises(ValueError, match=r"the dev set: none of its entity types \(NEW\)"):
-        ChainCRF(template="0[0]").fit(W, Y, W_TEST, others)
+        ChainCRF(features="0[0]").fit(W, Y, dev=(W_TEST, others))
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
         crf.score(W_TEST, Y_TEST)
@@ -194,4 +194,4 @@ def test_other_labels_are_refused_in_the_shell(tmp_path: Path) -> None:
 
 def test_a_metric_of_none_is_refused() -> None:
     with pytest.raises(TypeError, match="metric is None, expected a name, 'auto' or a function"):
-        ChainCRF(template="0[0]", metric=None).fit(W, Y)  # type: ignore[arg-type]
+        ChainCRF(features="0[0]", metric=None).fit(W, Y)  # type: ignore[arg-type]

@@ -86,7 +86,7 @@ def test_it_works_with_the_tools_of_scikit_learn() -> None:
 
 def test_threads_and_weights() -> None:
     X, Y = samples(5)
-    one, two = (MultiLabelCRF(threads=threads).fit(X, Y).model_.w for threads in (1, 2))
+    one, two = (MultiLabelCRF(n_jobs=threads).fit(X, Y).model_.w for threads in (1, 2))
     assert (one == two).all()
     doubled = MultiLabelCRF(stop=TIGHT).fit(X, Y, sample_weight=np.full(len(X), 2.0))
     twice = MultiLabelCRF(stop=TIGHT).fit(np.tile(X, (2, 1)), np.tile(Y, (2, 1)))

@@ -22,7 +22,7 @@ from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y
 
 
 def pool(**options: Any) -> OpinionPool:
-    return OpinionPool(**{"threads": 2, "held_out": 0.25, **options})
+    return OpinionPool(**{"n_jobs": 2, "held_out": 0.25, **options})
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_one_expert_with_everything_is_the_chain() -> None:
     from crfkit import ChainCRF
 
     one = pool(experts=1, share=1.0, held_out=0.0).fit(X, Y)
-    np.testing.assert_array_equal(one.model_.w, ChainCRF(threads=1).fit(X, Y).model_.w)
+    np.testing.assert_array_equal(one.model_.w, ChainCRF(n_jobs=1).fit(X, Y).model_.w)
 
 
 def test_an_expert_that_has_everything_may_be_added() -> None:
@@ -63,7 +63,7 @@ def test_an_expert_that_has_everything_may_be_added() -> None:
 
 
 def test_positional_by_template_and_by_name() -> None:
-    made = pool(subsets="positional", template="w[-1..1]; suffix(w, 1)[0]; w[-1] & w[1]; edge: w[0]")
+    made = pool(subsets="positional", features="w[-1..1]; suffix(w, 1)[0]; w[-1] & w[1]; edge: w[0]")
     made.fit(W, Y)
     assert made.subsets_ == ["current", "before", "after"]
     assert made.predict(W_TEST) == Y_TEST
@@ -78,7 +78,7 @@ def test_positional_by_template_and_by_name() -> None:
         assert bool(expert.layout.rows_of("edge") and expert.layout.has("edge")) == (name == "current")
     named = [[{"w": w, "-1:w": s[i - 1] if i else ""} for i, w in enumerate(s)] for s in W]
     assert pool(subsets="positional").fit(named, Y).subsets_ == ["current", "before"]
-    crfpp = pool(subsets="positional", template="U00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[1,0]/%x[2,0]\nB")
+    crfpp = pool(subsets="positional", features="U00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[1,0]/%x[2,0]\nB")
     assert crfpp.fit(W, Y).subsets_ == ["current", "before", "after"]
 
 
@@ -89,9 +89,9 @@ def _weighted(model: Model) -> list[tuple[str, str]]:
 
 
 def test_weights_are_learned_from_other_data_where_given() -> None:
-    fitted = pool(experts=2).fit(X, Y, X_TEST, Y_TEST)
+    fitted = pool(experts=2).fit(X, Y, dev=(X_TEST, Y_TEST))
     assert not np.allclose(fitted.weights_, 0.5)
-    other = pool(experts=2).fit(X, Y, X[:4], Y[:4])
+    other = pool(experts=2).fit(X, Y, dev=(X[:4], Y[:4]))
     assert not np.array_equal(fitted.weights_, other.weights_)
     for a, b in zip(fitted.experts_, other.experts_, strict=True):
         np.testing.assert_array_equal(a.w, b.w)
@@ -158,7 +158,7 @@ def test_ctrl_c_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
         return before(self, *args, **options)
 
     monkeypatch.setattr(subsets.SubsetData, "layout", layout)
-    made = pool(experts=4, threads=1, stop=Stop(max_iterations=3))
+    made = pool(experts=4, n_jobs=1, stop=Stop(max_iterations=3))
     with pytest.raises(KeyboardInterrupt):
         made.fit(X, Y)
     assert made.weights_.tolist() == [0.25] * 4

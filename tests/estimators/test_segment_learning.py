@@ -29,7 +29,7 @@ Y = [[tag if tag == "O" else f"{tag}-CITY" for tag in tags.split()] for tags in 
 
 
 def crf(**options: Any) -> SemiCRF:
-    return SemiCRF(**{"template": "w[-1..1]", "threads": 1, "objective": Likelihood(l2=0.1), **options})
+    return SemiCRF(**{"features": "w[-1..1]", "n_jobs": 1, "objective": Likelihood(l2=0.1), **options})
 
 
 def test_lengths_are_found_in_the_tags() -> None:
@@ -88,13 +88,13 @@ def test_alternatives_draws_and_marginals_agree_with_all_segmentations() -> None
 
 
 def test_dev_set_stops_and_a_model_is_a_start() -> None:
-    fitted = crf().fit(X, Y, X_dev=X[:2], y_dev=Y[:2])
+    fitted = crf().fit(X, Y, dev=(X[:2], Y[:2]))
     assert fitted.model_.training is not None
     assert fitted.model_.training.metric == "segment_f1"
     begun = crf(init=fitted.model_, stop=Stop(max_iterations=0), optimizer="lbfgs").fit(X, Y)
     np.testing.assert_allclose(begun.model_.w, fitted.model_.w)
-    with pytest.raises(ValueError, match="only one of X_dev and y_dev"):
-        crf().fit(X, Y, X_dev=X)
+    with pytest.raises(ValueError, match="dev is a list, expected a pair"):
+        crf().fit(X, Y, dev=X)
 
 
 def test_learning_goes_on_with_new_data() -> None:
@@ -166,7 +166,7 @@ RECIPE = "w[0]; begin: w[-1]; end: w[1]; segment: w[..]; segment: shape(w)[..]; 
 
 
 def test_recipes_of_segments_stay_with_the_model(tmp_path: Path) -> None:
-    fitted = crf(template=RECIPE).fit(X, Y, X_dev=X[:2], y_dev=Y[:2])
+    fitted = crf(features=RECIPE).fit(X, Y, dev=(X[:2], Y[:2]))
     model = fitted.model_
     assert model.recipe is not None
     assert "square(length, 1.6)" in str(model.recipe)
@@ -184,7 +184,7 @@ def test_recipes_of_segments_stay_with_the_model(tmp_path: Path) -> None:
 
 
 def test_learning_goes_on_with_recipes_of_segments() -> None:
-    fitted = crf(template=RECIPE.replace("(length)", "(length, 2)")).partial_fit(X, Y)
+    fitted = crf(features=RECIPE.replace("(length)", "(length, 2)")).partial_fit(X, Y)
     fitted.partial_fit([["in", "Rome", "it", "rains"]] * 3, [["O", "B-CITY", "O", "O"]] * 3)
     assert bare(fitted.predict_spans([["in", "Rome", "it", "rains"]])) == [[(1, 2, "CITY")]]
     assert bare(fitted.predict_spans([["in", "New", "York"]])) == [[(1, 3, "CITY")]]
@@ -194,7 +194,7 @@ def test_segments_of_one_label_are_learned() -> None:
     sentences = ["ab cd ab", "cd ab cd e", "e ab cd"]
     X = [list(text.replace(" ", "")) for text in sentences]
     y = [[tag for word in text.split() for tag in ["B-W", *["I-W"] * (len(word) - 1)]] for text in sentences]
-    fitted = SemiCRF(template="c[-1..1]; segment: c[..]").fit(X, y)
+    fitted = SemiCRF(features="c[-1..1]; segment: c[..]").fit(X, y)
     assert bare(fitted.predict_spans([list("abecd")])) == [[(0, 2, "W"), (2, 3, "W"), (3, 5, "W")]]
     with pytest.raises(ValueError, match="all 2 positions have the label 'W'"):
-        SemiCRF(template="c[0]").fit([["a", "b"]], [["B-W", "B-W"]])
+        SemiCRF(features="c[0]").fit([["a", "b"]], [["B-W", "B-W"]])

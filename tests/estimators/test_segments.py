@@ -40,7 +40,7 @@ TAGS = [
 
 
 def crf(**options: Any) -> SemiCRF:
-    given = {"structure": SemiMarkov(max_length=2), "segment_features": [phrase, last_word], "threads": 1}
+    given = {"structure": SemiMarkov(max_length=2), "segment_features": [phrase, last_word], "n_jobs": 1}
     return SemiCRF(**{**given, "objective": Likelihood(l2=0.1), **options})
 
 
@@ -217,7 +217,7 @@ def test_a_missing_length_is_named() -> None:
         SemiMarkov(max_length=2).slots()
     with pytest.raises(ValueError, match="max_length has 0, expected whole numbers of 1 or more"):
         SemiMarkov(max_length={"A": 0})
-    wrong: dict[str, Any] = {"max_length": 3}
+    wrong: dict[str, Any] = {"order": 3}
     with pytest.raises(TypeError, match="SemiCRF"):
         SemiCRF(**wrong)
 

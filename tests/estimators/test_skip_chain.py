@@ -32,11 +32,11 @@ def documents(seed: int, n: int = 40) -> tuple[list[list[str]], list[list[str]]]
 
 def test_edges_carry_evidence_that_a_chain_cannot() -> None:
     X, y = documents(0)
-    crf = SkipChainCRF(template="w[-1..0]", objective=Likelihood(l2=0.1)).fit(X, y)
+    crf = SkipChainCRF(features="w[-1..0]", objective=Likelihood(l2=0.1)).fit(X, y)
     assert crf.score(X, y) == 1.0
     assert crf.how_ is not None
     assert crf.how_.exact.all()
-    alone = SkipChainCRF(template="w[-1..0]", objective=Likelihood(l2=0.1), pairs=lambda x: [(0, 1)]).fit(
+    alone = SkipChainCRF(features="w[-1..0]", objective=Likelihood(l2=0.1), pairs=lambda x: [(0, 1)]).fit(
         X, y
     )
     assert alone.score(X, y) < 0.97, "a chain of order 1 forgets Mr."
@@ -44,7 +44,7 @@ def test_edges_carry_evidence_that_a_chain_cannot() -> None:
 
 def test_marginals_are_those_of_enumeration() -> None:
     X, y = documents(1, 6)
-    crf = SkipChainCRF(template="w[-1..0]", stop=FEW).fit(X, y)
+    crf = SkipChainCRF(features="w[-1..0]", stop=FEW).fit(X, y)
     found = crf.predict_proba(X)
     crf.method = Enumeration()
     for one, other, labels in zip(found, crf.predict_proba(X), y, strict=True):
@@ -75,7 +75,7 @@ def test_what_is_equal_and_where() -> None:
     X, y = [["Ann", "ann", "Bob", "Ann", "bob"]], [["x", "y", "x", "y", "x"]]
 
     def edges(**options: Any) -> list[list[int]]:
-        crf = SkipChainCRF(template="w[0]", stop=FEW).set_params(**options).fit(X, y)
+        crf = SkipChainCRF(features="w[0]", stop=FEW).set_params(**options).fit(X, y)
         found: list[list[int]] = crf.batch(X).scopes["skip"].tolist()
         return found
 
@@ -88,10 +88,10 @@ def test_what_is_equal_and_where() -> None:
 
 def test_conventions_of_scikit_learn_and_threads() -> None:
     X, y = documents(2)
-    crf = SkipChainCRF(template="w[-1..0]", stop=FEW)
+    crf = SkipChainCRF(features="w[-1..0]", stop=FEW)
     assert clone(crf).get_params()["where"] == "capitalized"
     assert (cross_val_score(crf, X, y, cv=2) > 0.7).all()
-    one, two = (clone(crf).set_params(threads=threads).fit(X, y).model_.w for threads in (1, 2))
+    one, two = (clone(crf).set_params(n_jobs=threads).fit(X, y).model_.w for threads in (1, 2))
     assert (one == two).all()
 
 
@@ -129,7 +129,7 @@ def test_pairs_are_counted_before_they_are_made() -> None:
 )
 def test_wrong_options_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        SkipChainCRF(template="w[0]").set_params(**options).fit([["A", "b", "A"]], [["x", "y", "x"]])
+        SkipChainCRF(features="w[0]").set_params(**options).fit([["A", "b", "A"]], [["x", "y", "x"]])
 
 
 def test_wrong_data_are_refused() -> None:
@@ -138,8 +138,8 @@ def test_wrong_data_are_refused() -> None:
     with pytest.raises(ValueError, match="equal is 'w', but the item"):
         SkipChainCRF(equal="w").fit([[["A"], ["A"]]], [["x", "y"]])
     with pytest.raises(ValueError, match="y has no labels"):
-        SkipChainCRF(template="w[0]").fit([["A", "A"]], [[None, None]])
-    crf = SkipChainCRF(template="w[0]", stop=FEW).fit([["A", "A"]], [["x", "y"]])
+        SkipChainCRF(features="w[0]").fit([["A", "A"]], [[None, None]])
+    crf = SkipChainCRF(features="w[0]", stop=FEW).fit([["A", "A"]], [["x", "y"]])
     with pytest.raises(ValueError, match="no tokens to compare"):
         crf.predict(ItemExtractor()([[["A"]]]))
     assert crf.predict([]) == []

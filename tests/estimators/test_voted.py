@@ -146,7 +146,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_conventions_and_refusals() -> None:
-    made = VotedPerceptron(votes=3, features="all")
+    made = VotedPerceptron(votes=3, selection="all")
     assert clone(made).get_params() == made.get_params()
     assert made.set_params(structure__order=2).structure.order == 2
     with pytest.raises(NotFittedError):
@@ -160,9 +160,7 @@ def test_conventions_and_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             bad.fit(X, Y)
-    with pytest.raises(ValueError, match="has no use for a dev set: leave X_dev out"):
-        VotedPerceptron().fit(X, Y, X, Y)
     with pytest.raises(ValueError, match="perceptron takes one gold label"):
         VotedPerceptron().fit(X, [[None] * len(Y[0]), *Y[1:]])
     with pytest.raises(TypeError, match="l2"):
-        VotedPerceptron(l2=1.0)  # type: ignore[arg-type]
+        VotedPerceptron(l2=1.0)  # type: ignore[call-arg]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Model, _native, train
+from crfkit import FeatureSelection, Model, _native, train
 from crfkit.data import Dataset
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
@@ -224,5 +224,5 @@ def test_native_tables_are_checked() -> None:
 
 
 def test_features_of_conjunctions_follow_the_options() -> None:
-    model, X, y = learned(features=Features(min_count=3))
+    model, X, y = learned(features=FeatureSelection(min_count=3))
     assert model.predict(X) == y

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Graph, GraphCRF, Likelihood, inference
+from crfkit import FeatureSelection, Graph, GraphCRF, Likelihood, inference
 from crfkit.graphs import Clique, Rules
 from crfkit.inference.methods import Elimination
 from crfkit.linear.graphs.layout import graph_layout
@@ -122,7 +122,7 @@ def counts(text: str, smokes: Any, topic: Any) -> dict[tuple[Any, ...], int]:
 @pytest.mark.parametrize("text", CASES)
 def test_scores_are_numbers_of_true_groundings(text: str) -> None:
     _, batch = grounded(text)
-    layout = graph_layout(batch, Features("all"))
+    layout = graph_layout(batch, FeatureSelection("all"))
     w = np.random.default_rng(0).normal(size=layout.weights)
     scores = GraphScores(layout, batch).potentials(w)
     weighted = CASES[text][1]
@@ -139,7 +139,7 @@ def test_scores_are_numbers_of_true_groundings(text: str) -> None:
 @pytest.mark.parametrize("text", ["cites(a, b) & topic(a, t) -> topic(b, t)", "smokes(x) -> topic(x, 'A')"])
 def test_fixed_weights_and_hard_rules(text: str) -> None:
     _, learned = grounded(text)
-    layout = graph_layout(learned, Features("all"))
+    layout = graph_layout(learned, FeatureSelection("all"))
     _, fixed = grounded(f"-0.7 {text}")
     wanted = inference.marginals(GraphScores(layout, learned).potentials(np.array([-0.7])))["topic"]
     assert inference.marginals(fixed.potentials())["topic"] == pytest.approx(wanted)
@@ -161,7 +161,7 @@ def test_hidden_predicates_of_two_objects() -> None:
         kinds={"smokes": bool, "friends": bool},
     )
     batch = rules.batch(objects={"friends": pairs}, sizes={"smokes": N})
-    layout = graph_layout(batch, Features("all"))
+    layout = graph_layout(batch, FeatureSelection("all"))
     scores = GraphScores(layout, batch).potentials(np.array([0.8]))
     found: dict[bool, list[float]] = {True: [], False: []}
     for s, f in product(product(range(2), repeat=N), product(range(2), repeat=len(pairs))):
@@ -195,7 +195,7 @@ def test_learned_weights_are_those_of_the_graph_with_the_same_cliques() -> None:
         {"topic": TOPICS}, words=["topic"], links=Clique("topic", "topic", cells="potts"), prior=["topic"]
     )
     other = plain.batch(labels={"topic": label}, features={"words": bag}, scopes={"links": edges})
-    options: dict[str, Any] = {"objective": Likelihood(l2=0.5), "method": Elimination(), "features": "all"}
+    options: dict[str, Any] = {"objective": Likelihood(l2=0.5), "method": Elimination(), "selection": "all"}
     ours, theirs = GraphCRF(rules.graph, **options).fit(data), GraphCRF(plain, **options).fit(other)
     for name in ("words", "links", "prior"):
         wanted = theirs.model_.tables()[name]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crfkit import Chain, Features, Graph, GraphCRF, HiddenChainCRF, Model, SemiMarkov, Stop, train
+from crfkit import Chain, FeatureSelection, Graph, GraphCRF, HiddenChainCRF, Model, SemiMarkov, Stop, train
 from crfkit.constraints import (
     AtMost,
     Before,
@@ -101,7 +101,7 @@ def conjoined() -> Model:
 
 
 def chosen_weights() -> Model:
-    return train(items(), features=Features(which="all", start=True, stop=True), stop=SHORT)
+    return train(items(), selection=FeatureSelection(which="all", start=True, stop=True), stop=SHORT)
 
 
 def formless_graph() -> GraphModel:

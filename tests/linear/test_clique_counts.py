@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Graph, GraphCRF, Likelihood
+from crfkit import FeatureSelection, Graph, GraphCRF, Likelihood
 from crfkit.graphs import Clique
 from crfkit.inference.methods import Enumeration
 from crfkit.linear.graphs.layout import graph_layout
@@ -34,7 +34,7 @@ def test_tables_and_gradients(kind: str) -> None:
     }
     given = cases[kind]
     batch = batch_of(Clique("a", "b", counts=COUNTS), **given)
-    layout = graph_layout(batch, Features())
+    layout = graph_layout(batch, FeatureSelection())
     w = rng.normal(size=layout.weights)
     table = GraphScores(layout, batch).potentials(w).tables["pair"]
     if kind == "none":

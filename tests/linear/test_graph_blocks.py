@@ -8,7 +8,7 @@ import pytest
 from crfkit import Graph
 from crfkit.graphs import scopes
 from crfkit.inference.methods import Auto, Elimination, MeanField, Method
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import GraphScores
@@ -26,7 +26,7 @@ def test_blocks(method: Method, skips: int, monkeypatch: pytest.MonkeyPatch) -> 
     features = {"word": np.random.default_rng(0).normal(size=(200, 2))}
     label = np.arange(200, dtype=np.int32) % 3
     batch = graph.batch(graph_ptr=ptr, labels={"token": label}, scopes=where, features=features)
-    loss = GraphLoss(Likelihood(), graph_layout(batch, Features()), batch, method)
+    loss = GraphLoss(Likelihood(), graph_layout(batch, FeatureSelection()), batch, method)
     with monkeypatch.context() as no_scores:
         no_scores.setattr(GraphScores, "potentials", None)
         blocks = loss.blocks

@@ -34,7 +34,7 @@ def noisy(N: int, seed: int) -> tuple[list[list[list[str]]], list[list[str]]]:
 
 def too_sure(crf: Any, factor: float = 6.0) -> Model:
     """A model with weights that are too large."""
-    model: Model = crf.set_params(threads=1).fit(*noisy(120, 0)).model_
+    model: Model = crf.set_params(n_jobs=1).fit(*noisy(120, 0)).model_
     return replace(model, w=model.w * factor)
 
 

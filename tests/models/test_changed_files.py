@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Chain, Features, Model, SemiMarkov, Stop, train
+from crfkit import Chain, FeatureSelection, Model, SemiMarkov, Stop, train
 from crfkit.compat import pycrfsuite
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
@@ -38,7 +38,9 @@ def model(**options: Any) -> Model:
 FILES: dict[str, Callable[[], bytes]] = {
     "items": lambda: model().to_bytes(),
     "hashed": lambda: model(hashed=64).to_bytes(),
-    "order2": lambda: model(structure=Chain(order=2), features=Features(start=True, stop=True)).to_bytes(),
+    "order2": lambda: model(
+        structure=Chain(order=2), features=FeatureSelection(start=True, stop=True)
+    ).to_bytes(),
     "columns": lambda: native_model().to_bytes(),
     "segments": lambda: model(structure=SemiMarkov(max_length=3)).to_bytes(),
     "crfsuite": lambda: crfsuite_bytes(model()),

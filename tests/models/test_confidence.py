@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import MEMM, Chain, ChainCRF, Features, HiddenChainCRF, SemiCRF, inference, tags
+from crfkit import MEMM, Chain, ChainCRF, FeatureSelection, HiddenChainCRF, SemiCRF, inference, tags
 from crfkit.structures.constraints import Scheme, SegmentLength
 from tests.cases.spans import bare
 
@@ -37,17 +37,17 @@ CASES: dict[str, tuple[Any, Any]] = {
     "order 1": (ChainCRF(), BIO),
     "order 0": (ChainCRF(structure=Chain(order=0)), BIO),
     "local": (MEMM(), BIO),
-    "ends": (ChainCRF(features=Features(start=True, stop=True)), BIOES),
+    "ends": (ChainCRF(selection=FeatureSelection(start=True, stop=True)), BIOES),
     "scheme": (ChainCRF(structure=Chain(constraints=[Scheme("BIO")])), BIO),
     "lengths": (ChainCRF(structure=Chain(constraints=[Scheme("BIO"), SegmentLength(None, 1, 5)])), BIO),
     "hidden": (HiddenChainCRF(states={"B-X": 2, "O": 2}), BIO),
-    "encoding": (ChainCRF(encoding="BCEU"), BIO),
+    "encoding": (ChainCRF(train_scheme="BCEU"), BIO),
     "other letters": (ChainCRF(structure=Chain(constraints=[Scheme("BIO", "-", "_")])), SPELLED),
     "plain": (ChainCRF(), PLAIN),
     "plain order 0": (ChainCRF(structure=Chain(order=0)), PLAIN),
     "plain order 2": (ChainCRF(structure=Chain(order=2)), PLAIN),
     "plain local": (MEMM(), PLAIN),
-    "plain ends": (ChainCRF(features=Features(start=True, stop=True)), PLAIN),
+    "plain ends": (ChainCRF(selection=FeatureSelection(start=True, stop=True)), PLAIN),
     "plain hidden": (HiddenChainCRF(states={"X": 2, "O": 2}), PLAIN),
     "plain hidden order 2": (HiddenChainCRF(states={"X": 2}, structure=Chain(order=2)), PLAIN),
 }
@@ -65,7 +65,7 @@ def bio(labels: list[str]) -> list[tuple[int, int, str]]:
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_the_mass_of_the_labelings_that_have_the_segment(name: str) -> None:
     crf, y = CASES[name]
-    model = crf.set_params(threads=1).fit(X, y).model_
+    model = crf.set_params(n_jobs=1).fit(X, y).model_
     sequences = [x for x in X if len(x) < 4][:8]
     found = model.predict_spans(sequences)
     every = model.segments_in(model._path(sequences))
@@ -88,7 +88,7 @@ def test_it_is_the_mass_of_the_labelings_that_have_the_segment(name: str) -> Non
 
 
 def test_segments_of_a_semi_markov_chain() -> None:
-    crf = SemiCRF(threads=1).fit(X, BIO)
+    crf = SemiCRF(n_jobs=1).fit(X, BIO)
     found = crf.predict_spans(X)
     for several, probable in zip(found, crf.predict_segment_marginals(X, least=0.0), strict=True):
         assert set(several) <= set(probable)
@@ -96,7 +96,7 @@ def test_segments_of_a_semi_markov_chain() -> None:
 
 
 def test_parts_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = ChainCRF(threads=1).fit(X, BIO).model_
+    model = ChainCRF(n_jobs=1).fit(X, BIO).model_
     whole = model.predict_spans(X, threads=2)
     assert model.predict_spans([]) == []
     assert model.predict_spans([[]]) == [[]]

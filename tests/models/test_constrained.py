@@ -151,6 +151,6 @@ def test_estimators_keep_constraints(kind: Any) -> None:
 
 def test_hidden_markov_models_keep_constraints() -> None:
     words = [[word for (word,) in x] for x in X]
-    hmm = HMM(template="w[0]").fit(words, Y)
+    hmm = HMM(features="w[0]").fit(words, Y)
     found = hmm.model_.predict([["the", "dog", "sees", "a", "cat"]], constraints=[Once()])[0]
     assert [tag[0] for tag in found].count("B") == 1

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Model, Stop, train
+from crfkit import FeatureSelection, Model, Stop, train
 from crfkit.features import ItemExtractor
 from crfkit.models.files import guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.cqdb import lookup3, read_strings, write_strings
@@ -35,7 +35,9 @@ Y = [["D", "N", "V"], ["D", "N", "V"]]
 @pytest.fixture(scope="module")
 def model() -> Model:
     return train(
-        ItemExtractor()(X, Y), stop=Stop(max_iterations=10), features=Features(transitions="observed")
+        ItemExtractor()(X, Y),
+        stop=Stop(max_iterations=10),
+        selection=FeatureSelection(transitions="observed"),
     )
 
 
@@ -180,7 +182,9 @@ def test_zeros_are_left_out(model: Model) -> None:
 
 def test_what_has_no_place_is_refused(model: Model) -> None:
     data = ItemExtractor()(X, Y)
-    two = train(data, stop=Stop(max_iterations=2), structure=Chain(order=2), features=Features(start=True))
+    two = train(
+        data, stop=Stop(max_iterations=2), structure=Chain(order=2), selection=FeatureSelection(start=True)
+    )
     with pytest.raises(ValueError, match="order 2 and start weights, which CRFsuite's format"):
         crfsuite_bytes(two)
     bound = replace(model, structure=Chain(model.structure.labels, constraints=[Forbid("D", "V")]))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crfkit import Features, Model, Stop, _native, train
+from crfkit import FeatureSelection, Model, Stop, _native, train
 from crfkit.compat.pycrfsuite import Tagger as DropIn
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
@@ -34,7 +34,9 @@ Y = [["D", "N", "V"], ["D", "N", "V"]]
 @pytest.fixture(scope="module")
 def data() -> bytes:
     made = ItemExtractor()(X, Y)
-    return crfsuite_bytes(train(made, stop=Stop(max_iterations=10), features=Features(transitions="all")))
+    return crfsuite_bytes(
+        train(made, stop=Stop(max_iterations=10), selection=FeatureSelection(transitions="all"))
+    )
 
 
 class Unhelpful:

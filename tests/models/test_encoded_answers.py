@@ -45,7 +45,7 @@ def gold(scheme: str) -> list[list[str]]:
 
 
 def fitted(encoding: str, scheme: str, structure: Chain | None = None) -> ChainCRF:
-    return ChainCRF(structure=structure or Chain(), encoding=encoding, threads=1).fit(X, gold(scheme))
+    return ChainCRF(structure=structure or Chain(), train_scheme=encoding, n_jobs=1).fit(X, gold(scheme))
 
 
 def enumerated(crf: ChainCRF, x: Any) -> dict[tuple[str, ...], list[float]]:

@@ -31,7 +31,7 @@ LABELS = {
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_chain_learns_the_encoding_and_predicts_as_the_data_were(encoding: str, tmp_path: File) -> None:
-    crf = ChainCRF(template="w[-1..1]", encoding=encoding.lower(), threads=1).fit(X, Y, X, Y)
+    crf = ChainCRF(features="w[-1..1]", train_scheme=encoding.lower(), n_jobs=1).fit(X, Y, dev=(X, Y))
     assert list(crf.model_.structure.labels) == LABELS[encoding]
     assert crf.classes_.tolist() == ["O", "B-L", "I-L"]
     expected = Y
@@ -84,7 +84,7 @@ def test_what_cannot_be_encoded_is_refused() -> None:
     with pytest.raises(ValueError, match="one gold label at each position; the data lack some"):
         encoded(extract([[["a"], ["b"]]]), "IO")
     with pytest.raises(ValueError, match="encoding"):
-        ChainCRF(encoding="ABC").fit([[["a"]]], [["B-X"]])
+        ChainCRF(train_scheme="ABC").fit([[["a"]]], [["B-X"]])
 
 
 @pytest.mark.parametrize("encoding", ["io", "bioes", "bceu"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from crfkit import Chain, Features, Stop, inference, train
+from crfkit import Chain, FeatureSelection, Stop, inference, train
 from crfkit.cli import app
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -50,7 +50,10 @@ def dense_model() -> tuple[Model, Dataset]:
     X = [(mine, draw.normal(size=(len(mine), 3))) for mine in items]
     data = ItemExtractor()(X, y)
     return train(
-        data, optimizer="lbfgs", stop=Stop(max_iterations=8), features=Features(start=True, stop=True)
+        data,
+        optimizer="lbfgs",
+        stop=Stop(max_iterations=8),
+        selection=FeatureSelection(start=True, stop=True),
     ), data
 
 
@@ -60,7 +63,7 @@ MODELS = {
     "order 2": lambda: columns_model("0[0]; 0[-1]", structure=Chain(order=2)),
     "order 0": lambda: columns_model("0[0]", structure=Chain(order=0)),
     "constraints": lambda: columns_model(
-        "0[0]", structure=Chain(constraints=[Scheme("BIO")]), features=Features(start=True, stop=True)
+        "0[0]", structure=Chain(constraints=[Scheme("BIO")]), features=FeatureSelection(start=True, stop=True)
     ),
     "dense": dense_model,
 }

@@ -16,7 +16,7 @@ from tests.cases.graph_data import graphs, latent_chains
 @pytest.mark.parametrize("hidden", [False, True])
 def test_contributions_add_up_to_the_difference(hidden: bool) -> None:
     data = latent_chains(0) if hidden else graphs(0)
-    crf = GraphCRF(data.graph, features="all").fit(data)
+    crf = GraphCRF(data.graph, selection="all").fit(data)
     for graph in range(2):
         one = data.select([graph])
         scores = crf.model_.potentials(one)
@@ -58,7 +58,7 @@ def words() -> tuple[Graph, GraphBatch]:
 
 def test_it_names_factors_attributes_and_variables() -> None:
     graph, data = words()
-    told = GraphCRF(graph, features="all").fit(data).explain(data, ("token", 0))
+    told = GraphCRF(graph, selection="all").fit(data).explain(data, ("token", 0))
     (made,) = told
     assert (made.at, made.label, made.runner_up) == (("token", 0), "person", "other")
     said = {(c.kind, c.name) for c in made.contributions}

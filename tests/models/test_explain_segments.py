@@ -20,7 +20,7 @@ RECIPE = "bias; w[-1..1]; edge: w[0]; begin: w[-1]; end: w[1]; segment: w[..]; s
 
 @pytest.mark.parametrize("recipe", [RECIPE, "w[0]"])
 def test_contributions_add_up(recipe: str) -> None:
-    model = SemiCRF(template=recipe, objective=Likelihood(l2=0.1), threads=1).fit(X, Y).model_
+    model = SemiCRF(features=recipe, objective=Likelihood(l2=0.1), n_jobs=1).fit(X, Y).model_
     data = model.dataset(X)
     for n in range(len(X)):
         decisions: Any = model.explain(X[n], threads=1)
@@ -48,7 +48,7 @@ def test_contributions_add_up(recipe: str) -> None:
 
 def test_a_segment_without_an_alternative_says_so() -> None:
     structure = SemiMarkov(max_length=1, constraints=[Forbid(START, "O")])
-    model = SemiCRF(structure, template="w[0]", threads=1).fit(X[1:2], Y[1:2]).model_
+    model = SemiCRF(structure, features="w[0]", n_jobs=1).fit(X[1:2], Y[1:2]).model_
     (made,) = model.explain(["old"])
     assert (made.label, made.runner_up, made.contributions) == ("C", None, ())
 

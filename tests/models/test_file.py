@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from crfkit import Chain, Features, Model, Stop, train
+from crfkit import Chain, FeatureSelection, Model, Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
@@ -103,7 +103,7 @@ def test_bytes(model: Model) -> None:
     [
         {"structure": Chain(order=2)},
         {"structure": Chain(order=0)},
-        {"structure": Chain(order=3), "features": Features(transitions="observed")},
+        {"structure": Chain(order=3), "selection": FeatureSelection(transitions="observed")},
     ],
 )
 def test_orders(options: dict[str, Any]) -> None:

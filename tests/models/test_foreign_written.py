@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from crfkit import Features, Model, Stop, data, train
+from crfkit import FeatureSelection, Model, Stop, data, train
 from crfkit.cli import app
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
@@ -144,7 +144,7 @@ def test_random_models_survive(kind: Kind, seed: int) -> None:
     extract = Extractor(recipe)
     order = draw.choice([0, 1, 1, 1]) if "edge" not in extract._made else 1
     options: dict[str, Any] = (
-        {"features": Features(transitions=draw.choice(["all", "observed", "none"]))} if order else {}
+        {"selection": FeatureSelection(transitions=draw.choice(["all", "observed", "none"]))} if order else {}
     )
     dataset = extract(Columns.from_rows(rows))
     model = train(dataset, stop=Stop(max_iterations=1), structure=Chain(order=order), **options)
@@ -193,9 +193,9 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "order 2 and start weights, which Wapiti's": (
             "wapiti",
-            lambda: made(wapiti, structure=Chain(order=2), features=Features(start=True)),
+            lambda: made(wapiti, structure=Chain(order=2), features=FeatureSelection(start=True)),
         ),
-        "stop weights, which CRF": ("crfpp", lambda: made(crfpp, features=Features(stop=True))),
+        "stop weights, which CRF": ("crfpp", lambda: made(crfpp, features=FeatureSelection(stop=True))),
         "constraints, which CRF": ("crfpp", bound),
         "steps that are normalized by themselves, which CRF": (
             "crfpp",
@@ -211,7 +211,7 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "attribute 'w=a' was not made by a Wapiti pattern": (
             "wapiti",
-            lambda: train(items, stop=Stop(max_iterations=1), features=Features(transitions="none")),
+            lambda: train(items, stop=Stop(max_iterations=1), selection=FeatureSelection(transitions="none")),
         ),
         "templates of crfkit's own dialect, and CRF.. knows only its own; train with a CRF.. template file": (
             "crfpp",
@@ -225,7 +225,7 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "leave no string for plain transitions; train with one for them, such as b": (
             "wapiti",
-            lambda: made('b%m[0,0,"x*"]\n*%m[0,0,"x*"]', features=Features(transitions="all")),
+            lambda: made('b%m[0,0,"x*"]\n*%m[0,0,"x*"]', features=FeatureSelection(transitions="all")),
         ),
     }  # fmt: skip
 

@@ -80,7 +80,7 @@ def test_it_learns_what_a_factorial_crf_learns() -> None:
     crf = GraphCRF(batch.graph, stop=stop).fit(batch)
     X = [[row[:1] for row in each] for each in ROWS]
     y = [[row[1:] for row in each] for each in ROWS]
-    other = FactorialCRF(template="0[-1..1]; suffix(0, 1)[0]", stop=stop).fit(X, y)
+    other = FactorialCRF(features="0[-1..1]; suffix(0, 1)[0]", stop=stop).fit(X, y)
     assert crf.model_.training is not None
     assert other.model_.training is not None
     assert crf.model_.training.loss == pytest.approx(other.model_.training.loss, rel=1e-9)

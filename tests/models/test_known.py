@@ -163,7 +163,7 @@ def columns(words: list[list[str]], tags: list[list[str]], swapped: bool = False
 def test_recipes_warn_though_windows_have_known_padding() -> None:
     """Every third attribute of these windows is padding or reaches it."""
     window = "".join(f"U{k}:%x[{k},0]\n" for k in (-2, -1, 0, 1, 2))
-    made = ChainCRF(template=window).fit(columns(WORDS, LABELS))
+    made = ChainCRF(features=window).fit(columns(WORDS, LABELS))
     with pytest.warns(UnknownAttributesWarning, match="trained on the columns '0', which make"):
         made.predict(columns(WORDS, LABELS, swapped=True))
     with silent():
@@ -177,7 +177,7 @@ def test_recipes_with_few_values_do_not_warn() -> None:
     """A template that seldom has a value is not taken for one whose values are unknown."""
     rare = [["x"] * 30 + ["Xx"] for _ in range(20)]
     tags = [["O"] * 30 + ["N"] for _ in range(20)]
-    made = ChainCRF(template='is(w, "upper")[0]').fit([[{"w": w} for w in s] for s in rare], tags)
+    made = ChainCRF(features='is(w, "upper")[0]').fit([[{"w": w} for w in s] for s in rare], tags)
     with silent():
         made.predict([[{"w": w} for w in s] for s in rare])
 

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crfkit import Features, Model, Stop, train
+from crfkit import FeatureSelection, Model, Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
 from tests.cases.descent import Descent
@@ -19,7 +19,9 @@ from tests.cases.sentences import dataset, sentences
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return train(dataset(), optimizer=Descent(), stop=Stop(max_iterations=30), features=Features(start=True))
+    return train(
+        dataset(), optimizer=Descent(), stop=Stop(max_iterations=30), selection=FeatureSelection(start=True)
+    )
 
 
 def test_other_ids_give_the_same_answers(model: Model) -> None:

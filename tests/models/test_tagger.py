@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
-from crfkit import Chain, ChainCRF, Features, Model, Stop, inference, train
+from crfkit import Chain, ChainCRF, FeatureSelection, Model, Stop, inference, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
 from crfkit.models import Tagger
@@ -29,10 +29,10 @@ LABELS = ["B-X", "I-X", "B-Y", "I-Y", "O"]
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "hashed": {},
-    "order 0": {"structure": Chain(order=0), "features": Features(transitions="none")},
+    "order 0": {"structure": Chain(order=0), "selection": FeatureSelection(transitions="none")},
     "order 2": {"structure": Chain(order=2)},
-    "start and stop": {"features": Features(start=True, stop=True)},
-    "all pairs": {"features": "all"},
+    "start and stop": {"selection": FeatureSelection(start=True, stop=True)},
+    "all pairs": {"selection": "all"},
     "scheme": {"structure": Chain(constraints=[Scheme("BIO")])},
     "local": {},
     "lengths": {"structure": Chain(constraints=[Scheme("BIO"), SegmentLength("X", maximum=2)])},
@@ -223,7 +223,7 @@ def test_faces_agree(tmp_path: Path) -> None:
 
 def test_a_model_with_a_recipe_takes_what_predict_takes() -> None:
     X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
-    model = ChainCRF(template="w[-1..0]").fit(X, y).model_
+    model = ChainCRF(features="w[-1..0]").fit(X, y).model_
     tagger = Tagger(model)
     sentence = ["a", "dog", "the"]
     dicts = [{"w": word} for word in sentence]
@@ -233,7 +233,7 @@ def test_a_model_with_a_recipe_takes_what_predict_takes() -> None:
     expected = np.exp(model.log_prob([sentence], [["D", "N", "D"]])[0])
     assert tagger.probability(sentence, ["D", "N", "D"]) == pytest.approx(expected, rel=1e-12)
     assert tagger.probability(sentence, ["D", "N", "?"]) == 0.0
-    rows = ChainCRF(template="U0:%x[0,0]\nU1:%x[0,1]\n").fit([[("the", "e"), ("dog", "g")]], y[:1])
+    rows = ChainCRF(features="U0:%x[0,0]\nU1:%x[0,1]\n").fit([[("the", "e"), ("dog", "g")]], y[:1])
     assert Tagger(rows.model_).tag([("dog", "g")]) == ["N"]
     with pytest.raises(ValueError, match="plain string"):
         tagger.tag("the dog")

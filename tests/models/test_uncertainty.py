@@ -31,7 +31,7 @@ def logs(model: Any, x: Any) -> Floats:
 
 def test_methods_are_their_formulas() -> None:
     X, y = pool(30, 0)
-    crf = ChainCRF(threads=1).fit(X, y)
+    crf = ChainCRF(n_jobs=1).fit(X, y)
     new = [x[: n + 1] for n, x in enumerate(pool(4, 1)[0])]
     log_p = [logs(crf.model_, x) for x in new]
     p = [np.exp(one) for one in log_p]
@@ -55,7 +55,7 @@ def test_methods_are_their_formulas() -> None:
 
 def test_parts_and_empty_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = pool(30, 0)
-    for crf in (ChainCRF(threads=1).fit(X, y), SemiCRF(threads=1).fit(X, y)):
+    for crf in (ChainCRF(n_jobs=1).fit(X, y), SemiCRF(n_jobs=1).fit(X, y)):
         for method in get_args(Uncertainty):
             whole = crf.uncertainty([*X, []], method)
             assert whole.shape == (31,)
@@ -72,11 +72,11 @@ def accuracy(method: str | None, seed: int) -> float:
     (X, y), random = pool(200, seed), np.random.default_rng(seed)
     labeled = list(range(5))
     for _ in range(6):
-        crf = ChainCRF(threads=1).fit([X[n] for n in labeled], [y[n] for n in labeled])
+        crf = ChainCRF(n_jobs=1).fit([X[n] for n in labeled], [y[n] for n in labeled])
         left = np.setdiff1d(np.arange(200), labeled)
         worth = random.random(len(left)) if method is None else crf.uncertainty([X[n] for n in left], method)  # type: ignore[arg-type]
         labeled += left[np.argsort(-worth)[:5]].tolist()
-    crf = ChainCRF(threads=1).fit([X[n] for n in labeled], [y[n] for n in labeled])
+    crf = ChainCRF(n_jobs=1).fit([X[n] for n in labeled], [y[n] for n in labeled])
     return float(np.mean([crf.score(*pool(300, 1000))]))
 
 
@@ -94,7 +94,7 @@ def test_what_is_refused() -> None:
         crf.uncertainty(X, "variance")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="k is 1, expected 2 or more"):
         crf.uncertainty(X, "nbest-entropy", k=1)
-    hidden = HiddenChainCRF(threads=1).fit(X, y)
+    hidden = HiddenChainCRF(n_jobs=1).fit(X, y)
     with pytest.raises(ValueError, match="uncertainty by entropy is not for models with hidden states"):
         hidden.uncertainty(X)
     log_p = hidden.log_prob(X, hidden.predict(X))

@@ -128,12 +128,12 @@ def test_python_rows_and_columns_are_checked(folder: Path) -> None:
 def test_an_estimator_reads_the_columns_of_its_fit() -> None:
     X = [[row[:2] for row in rows] for rows in ROWS]
     y = [[row[2] for row in rows] for rows in ROWS]
-    crf = ChainCRF(template="0[0]; 1[0]", stop=Stop(max_iterations=20)).fit(X, y)
+    crf = ChainCRF(features="0[0]; 1[0]", stop=Stop(max_iterations=20)).fit(X, y)
     assert crf.predict(X) == y
     assert crf.model_.predict([[*rows] for rows in ROWS]) == y  # a column of labels behind them
     with pytest.raises(ValueError, match="X has 4 columns, but the model was trained on 2 and reads 2 or 3"):
         crf.predict([[(*row, "Z") for row in rows] for rows in ROWS])
-    words = ChainCRF(template="0[0]", stop=Stop(max_iterations=20)).fit(
+    words = ChainCRF(features="0[0]", stop=Stop(max_iterations=20)).fit(
         [[w for w, _ in rows] for rows in X], y
     )
     assert words.predict([["the", "cat"]]) == [["X", "Y"]]

@@ -19,7 +19,7 @@ SMOOTH = [name for name, objective in OBJECTIVES.items() if objective.smooth]
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_objectives_train_by_name(name: str) -> None:
-    crf = ChainCRF(objective=name, threads=1).fit(X, Y)
+    crf = ChainCRF(objective=name, n_jobs=1).fit(X, Y)
     assert crf.predict(X_TEST) == Y_TEST
     model = train(ItemExtractor()(X, Y), objective=name, threads=1)
     np.testing.assert_array_equal(model.w, crf.model_.w)
@@ -35,7 +35,7 @@ def test_blocks_on_disk_give_the_same_optimum(name: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_objectives_take_l1(name: str) -> None:
-    crf = ChainCRF(objective=name, threads=1).set_params(objective__l1=0.3, objective__l2=0.0).fit(X, Y)
+    crf = ChainCRF(objective=name, n_jobs=1).set_params(objective__l1=0.3, objective__l2=0.0).fit(X, Y)
     assert np.count_nonzero(crf.model_.w) < len(crf.model_.w) / 2
     assert crf.predict(X_TEST) == Y_TEST
 

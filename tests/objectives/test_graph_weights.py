@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Graph, GraphCRF, Likelihood
+from crfkit import FeatureSelection, Graph, GraphCRF, Likelihood
 from crfkit.graphs import scopes
 from crfkit.inference.methods import Enumeration
 from crfkit.linear.graphs.layout import graph_layout
@@ -30,7 +30,9 @@ def tagged(label: Any = (0, 1, 1, 0, 0, 1)) -> GraphBatch:
 
 
 def loss_of(objective: Any, batch: GraphBatch, weight: Any = None) -> GraphLoss:
-    return GraphLoss(objective, graph_layout(batch, Features("all")), batch, Enumeration(), weight=weight)
+    return GraphLoss(
+        objective, graph_layout(batch, FeatureSelection("all")), batch, Enumeration(), weight=weight
+    )
 
 
 def test_a_graph_counts_by_the_mean_of_its_labels_weights() -> None:
@@ -92,7 +94,7 @@ def test_balanced_needs_a_label() -> None:
 
 
 def test_cliques_of_two_variables_have_a_penalty_of_their_own() -> None:
-    layout = graph_layout(tagged(), Features("all"))
+    layout = graph_layout(tagged(), FeatureSelection("all"))
     penalty = Likelihood(l1=0.0, l2=1.0, transition_l2=5.0, transition_l1=0.5).penalty(layout)
     l2, l1 = (np.asarray(part) for part in (penalty.l2, penalty.l1))
     for name, strength in (("word", (1.0, 0.0)), ("step", (5.0, 0.5)), ("both", (5.0, 0.5))):

@@ -198,7 +198,7 @@ def views(n: int, seed: int, most: int = 8) -> tuple[list[Any], list[list[str]]]
 
 
 def trained(few: Any, many: Any, objective: Any, init: Any = None) -> Any:
-    options: dict[str, Any] = {"features": "all", "stop": Stop(max_iterations=100), "init": init}
+    options: dict[str, Any] = {"selection": "all", "stop": Stop(max_iterations=100), "init": init}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return train(few, unlabeled=many, objective=objective, optimizer="lbfgs", **options)
@@ -228,7 +228,7 @@ def test_estimators_take_none_for_a_sequence() -> None:
     more, _ = views(5, 1)
     extract = ItemExtractor()
     objective = EntropyRegularized(gamma=0.1)
-    options: dict[str, Any] = {"features": "all", "objective": objective}
+    options: dict[str, Any] = {"selection": "all", "objective": objective}
     crf = ChainCRF(**options).fit(X + more, [*Y, *[None] * 5])
     model = train(extract(X, Y), unlabeled=ItemExtractor()(more), **options)
     np.testing.assert_allclose(crf.model_.w, model.w, atol=1e-8)
@@ -280,7 +280,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     run(*options, *given, "-o", tmp_path / "m.crf")
     found = crfkit.load(tmp_path / "m.crf")
     data = [[[f"U{i}:{w}" for i, w in enumerate(row)] for row in x] for x in X + more]
-    crf = ChainCRF(objective=EntropyRegularized(gamma=0.05), features="all")
+    crf = ChainCRF(objective=EntropyRegularized(gamma=0.05), selection="all")
     same = crf.fit(data, [*Y, *[None] * 5]).model_
     assert len(found.attributes) == len(same.attributes)
     assert found.training is not None

@@ -71,7 +71,7 @@ def test_a_run_goes_on_from_its_state() -> None:
 def test_hidden_states_by_em() -> None:
     x, y = turning(40)
     each = [
-        HiddenChainCRF(states=3, restarts=3, optimizer=how, threads=1).fit(x, y) for how in ("em", "lbfgs")
+        HiddenChainCRF(states=3, restarts=3, optimizer=how, n_jobs=1).fit(x, y) for how in ("em", "lbfgs")
     ]
     losses = [crf.model_.training.loss for crf in each if crf.model_.training is not None]
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Features, Likelihood, Model, Stop, train
+from crfkit import Chain, FeatureSelection, Likelihood, Model, Stop, train
 from crfkit.data.dataset import Dataset
 from crfkit.training import Checkpoints
 from crfkit.training.events import Begin, Checkpointed, Event, History, Progress, StopTraining
@@ -84,7 +84,7 @@ def test_resumed_runs_give_the_same_bits(tmp_path: Path, optimizer: Any, feature
     data, dev = dataset(), dataset(20, 2)
     options = {
         "optimizer": optimizer,
-        "features": features,
+        "selection": features,
         "dev": dev,
         "stop": Stop(max_iterations=30, dev_every=3, patience=4),
     }
@@ -131,8 +131,8 @@ def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
             r"optimizer is .*rate=0.01.* there and .*rate=0.02",
         ),
         ({"objective": Likelihood(l2=3.0)}, "objective is Likelihood.*l2=3.0.* here"),
-        ({"features": "all"}, "features is observed there and all here"),
-        ({"features": Features(start=True)}, "layout is"),
+        ({"selection": "all"}, "features is observed there and all here"),
+        ({"selection": FeatureSelection(start=True)}, "layout is"),
         ({"structure": Chain(order=2)}, "structure is .*order=1.* there and .*order=2.* here"),
         ({"dev": dataset(5, 9)}, "other dev; metric is"),
         ({"data": dataset(61, 1)}, "other data"),

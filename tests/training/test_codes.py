@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Likelihood, inference
+from crfkit import FeatureSelection, Likelihood, inference
 from crfkit.arrays import Floats
 from crfkit.estimators.classic import CodeCRF
 from crfkit.linear.move import add_moved, moved
@@ -103,9 +103,9 @@ def fitted(order: int, code: Any, **features: Any) -> tuple[CodeCRF, list[Any]]:
     crf = CodeCRF(
         code,
         structure=Chain(order=order),
-        features=Features(**features),
+        selection=FeatureSelection(**features),
         objective=Likelihood(l2=0.1),
-        threads=1,
+        n_jobs=1,
     )
     return crf.fit(X, tags), X
 

@@ -224,7 +224,7 @@ def test_the_last_line_names_the_objective() -> None:
 
 @pytest.mark.parametrize("made", [ChainCRF(), SemiCRF(), HiddenChainCRF(), OpinionPool(experts=2), CodeCRF()])
 def test_a_warning_that_is_an_error_leaves_the_estimator_its_model(made: Any) -> None:
-    made.set_params(stop=Stop(max_iterations=1), optimizer="lbfgs", threads=1)
+    made.set_params(stop=Stop(max_iterations=1), optimizer="lbfgs", n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import crfkit
-from crfkit import Chain, Features, Stop
+from crfkit import Chain, FeatureSelection, Stop
 from crfkit.training import forecast as forecasts
 from crfkit.training.events import Begin
 from crfkit.training.memory import available_bytes
@@ -34,15 +34,17 @@ SMALL = (40, 6, 300, 5, 4)
 
 
 @pytest.mark.parametrize("structure", [Chain(), Chain(order=2), "local-chain"])
-@pytest.mark.parametrize("features", ["observed", "all", Features(min_count=2, transitions="observed")])
+@pytest.mark.parametrize(
+    "features", ["observed", "all", FeatureSelection(min_count=2, transitions="observed")]
+)
 def test_sizes_are_those_of_training(structure: Any, features: Any) -> None:
     data = generated(*SMALL)
-    found = crfkit.forecast(data, structure=structure, features=features)
+    found = crfkit.forecast(data, structure=structure, selection=features)
     begun: list[Begin] = []
     model = crfkit.train(
         data,
         structure=structure,
-        features=features,
+        selection=features,
         stop=Stop(max_iterations=0),
         listeners=[lambda event: begun.append(event) if isinstance(event, Begin) else None],
     )
@@ -51,9 +53,11 @@ def test_sizes_are_those_of_training(structure: Any, features: Any) -> None:
     assert found.why == begun[0].why
     assert 0.0 < found.seconds < 60.0
     assert min(found.bytes.values()) > 0
-    every = crfkit.forecast(data, structure=structure, features=replace(Features.of(features), which="all"))
+    every = crfkit.forecast(
+        data, structure=structure, selection=replace(FeatureSelection.of(features), which="all")
+    )
     assert found.all_pairs == every.all_pairs
-    if features != Features(min_count=2, transitions="observed"):
+    if features != FeatureSelection(min_count=2, transitions="observed"):
         assert found.all_pairs == every.weights
 
 

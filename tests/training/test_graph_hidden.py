@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Features, Graph, GraphCRF, HiddenChainCRF, Likelihood, inference
+from crfkit import FeatureSelection, Graph, GraphCRF, HiddenChainCRF, Likelihood, inference
 from crfkit.data.batch import Batch
 from crfkit.graphs import Clique, scopes
 from crfkit.inference.methods import BeliefPropagation, Elimination
@@ -34,7 +34,7 @@ def objective_at(crf: GraphCRF, data: GraphBatch) -> tuple[float, float]:
 
 def test_what_is_cut_out_is_kept_with_the_batch() -> None:
     data = graphs(0, hidden=True)
-    loss = GraphLoss(Likelihood(), graph_layout(data, Features("all")), data, Elimination())
+    loss = GraphLoss(Likelihood(), graph_layout(data, FeatureSelection("all")), data, Elimination())
     rng = np.random.default_rng(0)
     first, second = (loss.gold.clamped(loss.potentials(rng.normal(size=loss.size))) for _ in range(2))
     assert without_observed(first).potentials.batch is without_observed(second).potentials.batch
@@ -48,7 +48,7 @@ def test_what_is_cut_out_is_kept_with_the_batch() -> None:
 
 def test_em_and_gradients_end_at_stationary_points_of_one_function() -> None:
     data = latent_chains(0)
-    options: dict[str, Any] = {"objective": Likelihood(l2=L2), "features": "all", "seed": 1}
+    options: dict[str, Any] = {"objective": Likelihood(l2=L2), "selection": "all", "random_state": 1}
     ends = []
     for optimizer in (LBFGS(tolerance=1e-8), EM(tolerance=1e-8, max_iterations=2000)):
         crf = GraphCRF(data.graph, optimizer=optimizer, **options).fit(data)
@@ -62,7 +62,7 @@ def test_em_and_gradients_end_at_stationary_points_of_one_function() -> None:
 
 def test_restarts_keep_the_best_and_break_symmetry() -> None:
     data = latent_chains(0)
-    crf = GraphCRF(data.graph, objective=Likelihood(l2=0.05), restarts=3, seed=2).fit(data)
+    crf = GraphCRF(data.graph, objective=Likelihood(l2=0.05), restarts=3, random_state=2).fit(data)
     made = crf.model_.training
     assert made is not None
     note = next(note for note in made.notes if "is the best; their losses are" in note)
@@ -71,7 +71,9 @@ def test_restarts_keep_the_best_and_break_symmetry() -> None:
     assert made.loss == pytest.approx(min(losses), rel=1e-4)
     alike = crf.model_.tables()["step"]
     assert np.abs(alike[0] - alike[1]).max() > 0.01  # two states of one label are not the same
-    again = GraphCRF(data.graph, objective=Likelihood(l2=0.05), restarts=3, seed=2, threads=2).fit(data)
+    again = GraphCRF(data.graph, objective=Likelihood(l2=0.05), restarts=3, random_state=2, n_jobs=2).fit(
+        data
+    )
     assert again.model_.w.tobytes() == crf.model_.w.tobytes()
     plain = graphs(0)
     once = GraphCRF(plain.graph, restarts=3).fit(plain)  # nothing is hidden: one start is enough
@@ -86,14 +88,14 @@ def test_a_hidden_chain_is_this_graph() -> None:
     label = np.asarray(data.by_kind(np.asarray(data.label))["label"])
     ptr = np.searchsorted(data.graph_of[: len(label)], np.arange(data.graphs + 1))
     batch = Batch(seq_ptr=ptr, attr_ptr=words.ptr, attr=words.id, value=words.value, label=label)
-    chain = HiddenChainCRF(states=2, objective=Likelihood(l2=L2), features="all").fit(batch)
+    chain = HiddenChainCRF(states=2, objective=Likelihood(l2=L2), selection="all").fit(batch)
     made, layout = chain.model_.training, chain.model_.layout
     assert made is not None
     look = np.zeros((layout.attributes, 4))
     rows = np.repeat(np.arange(layout.attributes), np.diff(layout.node_ptr))
     look[rows, layout.node_label] = chain.model_.w[layout.parts["node"]]
     steps = layout.transition_tables(chain.model_.w)[0]
-    graph = graph_layout(data, Features("all"))
+    graph = graph_layout(data, FeatureSelection("all"))
     w = np.zeros(graph.weights)
     w[graph.parts["look"]], w[graph.parts["step"]] = look.ravel(), steps.ravel()
     loss = GraphLoss(Likelihood(l2=L2), graph, data, Elimination())

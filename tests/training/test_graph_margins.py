@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Features, Graph, GraphCRF, Likelihood, Stop
+from crfkit import Chain, FeatureSelection, Graph, GraphCRF, Likelihood, Stop
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.graphs import Clique, scopes
@@ -52,7 +52,7 @@ def loops(seed: int, *, attractive: bool = False, cost: bool = False, N: int = 8
 def loss_of(
     batch: GraphBatch, objective: Objective | None = None, method: Any = None, weight: Floats | None = None
 ) -> GraphLoss:
-    layout = graph_layout(batch, Features("all"))
+    layout = graph_layout(batch, FeatureSelection("all"))
     return GraphLoss(objective or MaxMargin(), layout, batch, method or Enumeration(), weight=weight)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, ChainCRF, Features, Graph, GraphCRF
+from crfkit import Chain, ChainCRF, FeatureSelection, Graph, GraphCRF
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.graphs import Clique, scopes
@@ -105,7 +105,7 @@ def bound(objective: str, method: str, batch: GraphBatch, *, weights: bool = Tru
     answering = AT_REST.get(method, method_of(method))
     weight = np.linspace(0.5, 2.0, batch.graphs) if weights else None
     return GraphLoss(
-        EVERY[objective](), graph_layout(batch, Features("all")), batch, answering, weight=weight
+        EVERY[objective](), graph_layout(batch, FeatureSelection("all")), batch, answering, weight=weight
     )
 
 
@@ -256,7 +256,9 @@ def test_chains_as_graphs_have_the_value_and_gradient_of_chains(objective: str, 
     batch, chain = sequences(), Chain(L, order=order)
     own = OBJECTIVES[objective]().bind(Layout.all_pairs(batch, chain), chain, batch)
     graph = as_graph(order)[1]
-    loss = GraphLoss(OBJECTIVES[objective](), graph_layout(graph, Features("all")), graph, method_of("auto"))
+    loss = GraphLoss(
+        OBJECTIVES[objective](), graph_layout(graph, FeatureSelection("all")), graph, method_of("auto")
+    )
     assert loss.size == own.size
     w = np.random.default_rng(3).normal(size=own.size)
     first, second = np.empty_like(w), np.empty_like(w)
@@ -270,7 +272,7 @@ def test_chains_trained_as_graphs_have_the_optimum_of_chains(objective: str) -> 
     options: dict[str, Any] = {
         "objective": made(l2=0.5),
         "optimizer": LBFGS(tolerance=1e-10),
-        "features": "all",
+        "selection": "all",
     }
     graph, data = as_graph(1)
     chain, crf = ChainCRF(**options).fit(sequences()), GraphCRF(graph, **options).fit(data)

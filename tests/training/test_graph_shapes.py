@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crfkit import Graph, GraphCRF, Likelihood
 from crfkit.graphs import Clique
 from crfkit.inference.methods import BeliefPropagation, Elimination, Enumeration, MeanField, TreeReweighted
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
@@ -79,7 +79,7 @@ def test_values_and_gradients(objective: Any) -> None:
         batch, rng = any_graphs(seed), np.random.default_rng(seed)
         assert batch.label is not None
         method, hidden = METHODS[seed % len(METHODS)], bool((batch.label < 0).any())
-        layout = graph_layout(batch, Features("all" if seed % 2 else "observed"))
+        layout = graph_layout(batch, FeatureSelection("all" if seed % 2 else "observed"))
         refused = objective.asks != "nothing" and method.lacks(objective.asks)
         if not layout.weights or refused or (hidden and objective.name != "likelihood"):
             continue

@@ -67,8 +67,8 @@ def test_weights_of_a_model_go_to_the_attributes_of_the_same_name() -> None:
     def data(columns: Any) -> Any:
         return graph.batch(labels={"a": [0, 1]}, scopes=pair, features={"one": columns})
 
-    first = GraphCRF(graph, features="all").fit(data(np.eye(2)))
-    more = GraphCRF(graph, features="all", init=first.model_, stop=ONE)
+    first = GraphCRF(graph, selection="all").fit(data(np.eye(2)))
+    more = GraphCRF(graph, selection="all", init=first.model_, stop=ONE)
     with pytest.raises(ValueError, match="clique 'two' has features in the data and none in the model"):
         more.fit(
             graph.batch(

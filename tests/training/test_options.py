@@ -20,7 +20,7 @@ from tests.cases.sentences import dataset
 # As a program without types would call them.
 train: Any = crfkit.train
 Chain: Any = crfkit.Chain
-Features: Any = crfkit.Features
+FeatureSelection: Any = crfkit.FeatureSelection
 Stop: Any = crfkit.Stop
 
 NOTHING: Any = object()  # no data: what is refused for it has come too late
@@ -29,11 +29,11 @@ NOTHING: Any = object()  # no data: what is refused for it has come too late
 OF_OBJECTS = [
     ("order", 2, "structure=Chain(order=2)"),
     ("constraints", [], "structure=Chain(constraints=[])"),
-    ("min_count", 3, "features=Features(min_count=3)"),
-    ("count", "value", "features=Features(count='value')"),
-    ("transitions", "none", "features=Features(transitions='none')"),
-    ("start", True, "features=Features(start=True)"),
-    ("max_weights", 9, "features=Features(max_weights=9)"),
+    ("min_count", 3, "features=FeatureSelection(min_count=3)"),
+    ("count", "value", "features=FeatureSelection(count='value')"),
+    ("transitions", "none", "features=FeatureSelection(transitions='none')"),
+    ("start", True, "features=FeatureSelection(start=True)"),
+    ("max_weights", 9, "features=FeatureSelection(max_weights=9)"),
     ("patience", 3, "stop=Stop(patience=3)"),
     ("dev_every", 3, "stop=Stop(dev_every=3)"),
     ("tolerance", 0.1, "stop=Stop(tolerance=0.1)"),
@@ -65,10 +65,11 @@ def test_options_of_objects_are_refused_with_the_object(name: str, value: Any, w
 def test_several_options_at_once() -> None:
     assert said(train, NOTHING, order=2, min_count=3, start=True) == (
         "train has no option order, min_count, start: "
-        "write structure=Chain(order=2), features=Features(min_count=3, start=True)"
+        "write structure=Chain(order=2), features=FeatureSelection(min_count=3, start=True)"
     )
     assert said(train, NOTHING, c2=1.0, min_freq=2).startswith(
-        "train has no option c2, min_freq: write objective=Likelihood(l2=2.0), features=Features(min_count=2)"
+        "train has no option c2, min_freq: write objective=Likelihood(l2=2.0), "
+        "selection=FeatureSelection(min_count=2)"
     )
     assert "extractor: leave it out: the data know" in said(train, NOTHING, extractor=ItemExtractor())
     assert "fit(X, y, progress=True)" in said(ChainCRF, progress=True)
@@ -94,9 +95,13 @@ def test_several_options_at_once() -> None:
             TypeError,
             "cannot be trained",
         ),
-        (lambda: train(NOTHING, features="some"), ValueError, "features is 'some', expected \"observed\""),
-        (lambda: train(NOTHING, features=3), TypeError, "features is 3, expected"),
-        (lambda: train(NOTHING, features=Likely()), TypeError, r"features=Features\(which=Likely\("),
+        (lambda: train(NOTHING, selection="some"), ValueError, "features is 'some', expected \"observed\""),
+        (lambda: train(NOTHING, selection=3), TypeError, "features is 3, expected"),
+        (
+            lambda: train(NOTHING, selection=Likely()),
+            TypeError,
+            r"selection=FeatureSelection\(which=Likely\(",
+        ),
         (lambda: train(NOTHING, stop=50), TypeError, r"stop is 50, expected Stop\(...\)"),
         (lambda: train(NOTHING, stop=None), TypeError, r"stop is None, expected Stop\(...\)"),
         (lambda: train(NOTHING, seed="1"), TypeError, "seed is '1', of type str, expected a number"),
@@ -109,14 +114,14 @@ def test_several_options_at_once() -> None:
         (lambda: Chain(constraints=["BIO"]), TypeError, r"constraints\[0\] is 'BIO', not a Scheme"),
         (lambda: Chain(constraints=Scheme("BIO")), TypeError, r"expected a list: constraints=\["),
         (lambda: Chain(order=0, constraints=[Scheme("BIO")]), ValueError, "order 1 or more"),
-        (lambda: Features("some"), ValueError, "which is 'some', expected \"observed\""),
-        (lambda: Features(which=3), TypeError, "which is 3"),
-        (lambda: Features(transitions="some"), ValueError, "transitions is 'some', expected \"all\""),
-        (lambda: Features(count="sum"), ValueError, "count is 'sum'"),
-        (lambda: Features(min_count="2"), TypeError, "min_count is '2', of type str"),
-        (lambda: Features(min_count=-1), ValueError, "min_count is -1, expected 0 or more"),
-        (lambda: Features(start="yes"), TypeError, "start is 'yes', expected True or False"),
-        (lambda: Features(max_weights=None), TypeError, "max_weights is None"),
+        (lambda: FeatureSelection("some"), ValueError, "which is 'some', expected \"observed\""),
+        (lambda: FeatureSelection(which=3), TypeError, "which is 3"),
+        (lambda: FeatureSelection(transitions="some"), ValueError, "transitions is 'some', expected \"all\""),
+        (lambda: FeatureSelection(count="sum"), ValueError, "count is 'sum'"),
+        (lambda: FeatureSelection(min_count="2"), TypeError, "min_count is '2', of type str"),
+        (lambda: FeatureSelection(min_count=-1), ValueError, "min_count is -1, expected 0 or more"),
+        (lambda: FeatureSelection(start="yes"), TypeError, "start is 'yes', expected True or False"),
+        (lambda: FeatureSelection(max_weights=None), TypeError, "max_weights is None"),
         (lambda: Likely(epsilon=-1.0), ValueError, "epsilon is -1.0"),
         (lambda: Stop(patience=0), ValueError, "patience is 0, expected 1 or more"),
         (lambda: Stop(dev_every=0), ValueError, "dev_every is 0, expected 1 or more"),
@@ -158,8 +163,10 @@ def test_a_local_chain_stays_one_in_a_file(tmp_path: Path) -> None:
 
 def test_words_are_short_for_objects() -> None:
     data = dataset(12)
-    short = train(data, features="all", structure="chain", stop=Stop(max_iterations=3))
-    long = train(data, features=Features(which="all"), structure=Chain(), stop=Stop(max_iterations=3))
+    short = train(data, selection="all", structure="chain", stop=Stop(max_iterations=3))
+    long = train(
+        data, selection=FeatureSelection(which="all"), structure=Chain(), stop=Stop(max_iterations=3)
+    )
     assert short.w.tobytes() == long.w.tobytes()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
-from crfkit import Features, Likelihood, Stop, inference
+from crfkit import FeatureSelection, Likelihood, Stop, inference
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.models.model import Model
@@ -40,7 +40,7 @@ def trained(data: Dataset, subsets: list[Subset], order: int = 1, **options: Any
 
     def make(subset: Subset, threads: int) -> Fit:
         view = SubsetData(data, subset, threads)
-        return Fit(view, chain, objective, Features(**options), "auto", Stop())
+        return Fit(view, chain, objective, FeatureSelection(**options), "auto", Stop())
 
     tasks = [Task(s.name, lambda threads, s=s: make(s, threads)) for s in subsets]  # type: ignore[misc]
     return train_all(tasks, threads=2).models
@@ -154,7 +154,12 @@ def test_same_bits_for_any_number_of_threads() -> None:
             return Task(
                 s.name,
                 lambda t: Fit(
-                    SubsetData(data, s, t), chain, objective_of("likelihood"), Features(), "auto", Stop()
+                    SubsetData(data, s, t),
+                    chain,
+                    objective_of("likelihood"),
+                    FeatureSelection(),
+                    "auto",
+                    Stop(),
                 ),
             )
 
@@ -174,7 +179,7 @@ def test_one_warning_for_all_that_did_not_converge() -> None:
 
     def make(threads: int) -> Fit:
         view = SubsetData(data, Subset("all"), threads)
-        return Fit(view, chain, Likelihood(l2=0.0), Features(), "lbfgs", Stop(max_iterations=2))
+        return Fit(view, chain, Likelihood(l2=0.0), FeatureSelection(), "lbfgs", Stop(max_iterations=2))
 
     with pytest.warns(UserWarning, match="2 of 2 experts, as first: the limit of 2 iterations") as found:
         train_all([Task("first", make), Task("second", make)], threads=2, what="experts")

@@ -57,7 +57,7 @@ def test_persistent_chains_reach_the_optimum_of_the_likelihood(hidden: bool) -> 
     batch = cycles(0, 60, hidden=hidden)
     objective = ContrastiveDivergence(l2=L2, k=2, persistent=True, chains=10)
     method = MiniBatch(max_passes=150, size=20, eta=0.3)
-    crf = GraphCRF(batch.graph, objective, method, features="all", threads=1).fit(batch)
+    crf = GraphCRF(batch.graph, objective, method, selection="all", n_jobs=1).fit(batch)
     loss = loss_of(Likelihood(l2=L2), batch, Elimination())
     reached, _ = evaluate(loss, Penalty(l2=L2), crf.model_.w)
     at_zero, _ = evaluate(loss, Penalty(l2=L2), np.zeros_like(w))
@@ -200,7 +200,7 @@ def test_sample_rank_separates_what_can_be_separated(margin: float) -> None:
         features={"look": features},
     )
     method = MiniBatch(size=10, max_passes=150, eta=0.3)
-    crf = GraphCRF(batch.graph, SampleRank(l2=0.0, margin=margin, proposals=2), method, threads=1).fit(batch)
+    crf = GraphCRF(batch.graph, SampleRank(l2=0.0, margin=margin, proposals=2), method, n_jobs=1).fit(batch)
     right = crf.predict(batch, method=Elimination())["a"] == labels
     assert right.all()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Features, Likelihood, Model, Stop, train
+from crfkit import Chain, FeatureSelection, Likelihood, Model, Stop, train
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
@@ -53,7 +53,7 @@ def edged(labels: str, seed: int) -> Dataset:
 def test_weights_are_found_again_by_name(features: Any, order: int) -> None:
     options: Any = {
         "optimizer": Descent(),
-        "features": Features(which=features, start=True, stop=True),
+        "selection": FeatureSelection(which=features, start=True, stop=True),
         "structure": Chain(order=order),
     }
     old = train(dataset(20, 1, "CAB"), stop=Stop(max_iterations=5), **options)
@@ -67,7 +67,7 @@ def test_weights_are_found_again_by_name(features: Any, order: int) -> None:
 
 
 def test_edge_attributes_and_real_valued_columns_are_found_again() -> None:
-    options: Any = {"optimizer": Descent(), "features": "all"}
+    options: Any = {"optimizer": Descent(), "selection": "all"}
     old = train(edged("CAB", 1), stop=Stop(max_iterations=3), **options)
     new = train(edged("ABCD", 2), stop=Stop(max_iterations=0), init=old, **options)
     before, after = by_name(old), by_name(new)

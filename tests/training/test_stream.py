@@ -121,7 +121,7 @@ def test_a_block_of_one_label_is_no_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize("features", ["observed", "all", "likely"])
 def test_training_on_blocks(tmp_path: Path, features: Any) -> None:
     data, dev = dataset(), dataset(20, 2)
-    options: Any = {"optimizer": "lbfgs", "features": features, "stop": Stop(tolerance=1e-9)}
+    options: Any = {"optimizer": "lbfgs", "selection": features, "stop": Stop(tolerance=1e-9)}
     stored = train(blocks(data, tmp_path), **options)
     memory = train(data, **options)
     assert stored.training is not None

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crfkit import Chain, Features, Likelihood, Model, Stop, optimize, train
+from crfkit import Chain, FeatureSelection, Likelihood, Model, Stop, optimize, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -65,7 +65,7 @@ def test_defaults(data: Dataset, dev: Dataset) -> None:
         {},
         {"structure": Chain(order=0)},
         {"structure": Chain(order=2)},
-        {"features": Features(start=True, stop=True)},
+        {"selection": FeatureSelection(start=True, stop=True)},
     ],
 )
 def test_the_certificate_is_true(data: Dataset, options: dict[str, Any]) -> None:
@@ -161,12 +161,12 @@ def test_listeners_can_stop(data: Dataset) -> None:
 
 
 def test_likely_features(data: Dataset) -> None:
-    observed, more = train(data), train(data, features="likely")
-    wide = train(data, features="all")
+    observed, more = train(data), train(data, selection="likely")
+    wide = train(data, selection="all")
     assert observed.layout.weights < more.layout.weights <= wide.layout.weights
     assert more.training is not None
     assert any("likely weights were added" in note for note in more.training.notes)
-    few = train(data, features=Features(Likely(epsilon=0.5)))
+    few = train(data, selection=FeatureSelection(Likely(epsilon=0.5)))
     assert few.layout.weights < more.layout.weights
 
 
@@ -260,7 +260,7 @@ def test_mistakes_bring_their_objective_along(data: Dataset, optimizer: Any) -> 
 
 
 def test_learning_from_mistakes(data: Dataset) -> None:
-    model = train(data, objective="perceptron", stop=Stop(max_iterations=8), features="likely")
+    model = train(data, objective="perceptron", stop=Stop(max_iterations=8), selection="likely")
     about = model.training
     assert about is not None
     assert about.optimizer == "AveragedPerceptron"
@@ -295,7 +295,7 @@ def test_learning_from_mistakes(data: Dataset) -> None:
         ({"objective": 3}, TypeError, "expected an objective"),
         ({"init": "momm"}, ValueError, "init is 'momm'"),
         ({"objective": Likelihood(l2=-1.0)}, ValueError, "l2"),
-        ({"features": Features(max_weights=10)}, ValueError, "max_weights = 10"),
+        ({"selection": FeatureSelection(max_weights=10)}, ValueError, "max_weights = 10"),
         ({"structure": Chain(constraints=[Forbid("A", "A")])}, ValueError, "may not follow"),
         ({"init": lambda problem, layout: np.zeros(3)}, ValueError, r"shape \(3,\)"),
         ({"init": lambda problem, layout: np.full(layout.weights, np.nan)}, ValueError, "finite"),

@@ -34,7 +34,7 @@ from crfkit.features import Extractor, ItemExtractor, parse_recipe
 from crfkit.inference.methods import MethodError
 from crfkit.inference.methods.registry import METHODS
 from crfkit.linear.fast import FAST
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.models.files.refusals import refuse_lost
@@ -190,7 +190,7 @@ def test_a_structure_is_trained_saved_and_loaded(
             sentences(),
             structure="symmetric-chain",
             objective=objective,
-            features=Features(transitions=transitions),
+            selection=FeatureSelection(transitions=transitions),
             stop=Stop(max_iterations=100),
         )
         (table,) = model.layout.transition_tables(model.w)

@@ -63,7 +63,7 @@ def test_commands(name: str, text: Path, tmp_path: Path, request: pytest.Fixture
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_many_trainings(request: pytest.FixtureRequest) -> None:
     def pooled() -> bytes:
-        one = OpinionPool(threads=4, held_out=0.25, stop=Stop(max_iterations=3)).fit(X, Y)
+        one = OpinionPool(n_jobs=4, held_out=0.25, stop=Stop(max_iterations=3)).fit(X, Y)
         return one.model_.w.tobytes()
 
     expected = pooled()

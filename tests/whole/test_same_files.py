@@ -24,26 +24,26 @@ def graphs(threads: int) -> Any:
     batch = Graph({"a": 2}, one=["a"], two=["a", "a"]).batch(
         graph_ptr={"a": [0, 3]}, labels={"a": [0, 1, 1]}, scopes={"two": [[0, 1], [1, 2]]}
     )
-    return GraphCRF(batch.graph, threads=threads).fit(batch)
+    return GraphCRF(batch.graph, n_jobs=threads).fit(batch)
 
 
 MAKERS: dict[str, Callable[[int], Any]] = {
-    "ChainCRF": lambda n: ChainCRF(threads=n).fit(X, Y),
-    "ChainCRF with a dev set": lambda n: ChainCRF(threads=n).fit(X, Y, X[:5], Y[:5]),
-    "ChainCRF by sgd": lambda n: ChainCRF(optimizer="sgd", threads=n).fit(X, Y),
-    "learned on": lambda n: ChainCRF(threads=n).fit(X[:9], Y[:9]).partial_fit(X[9:], Y[9:]),
-    "MEMM": lambda n: MEMM(threads=n).fit(X, Y),
-    "SemiCRF": lambda n: SemiCRF(threads=n).fit(X, Y),
-    "HMM": lambda n: HMM(threads=n).fit(W, Y),
-    "HiddenChainCRF": lambda n: HiddenChainCRF(threads=n).fit(X, Y),
-    "HiddenSequenceCRF": lambda n: HiddenSequenceCRF(threads=n).fit(X, [y[-1] for y in Y]),
-    "OpinionPool": lambda n: OpinionPool(experts=2, threads=n).fit(X, Y),
-    "CodeCRF": lambda n: CodeCRF(columns=3, threads=n).fit(X, Y),
-    "VotedPerceptron": lambda n: VotedPerceptron(threads=n).fit(X, Y),
-    "BoostedCRF": lambda n: BoostedCRF(threads=n).fit(ROWS, Y),
-    "KernelChainCRF": lambda n: KernelChainCRF(threads=n).fit(ROWS, Y),
-    "FactorialCRF": lambda n: FactorialCRF(threads=n).fit(X, [[(y, y) for y in s] for s in Y]),
-    "SkipChainCRF": lambda n: SkipChainCRF(equal="end", where=None, threads=n).fit(X, Y),
+    "ChainCRF": lambda n: ChainCRF(n_jobs=n).fit(X, Y),
+    "ChainCRF with a dev set": lambda n: ChainCRF(n_jobs=n).fit(X, Y, dev=(X[:5], Y[:5])),
+    "ChainCRF by sgd": lambda n: ChainCRF(optimizer="sgd", n_jobs=n).fit(X, Y),
+    "learned on": lambda n: ChainCRF(n_jobs=n).fit(X[:9], Y[:9]).partial_fit(X[9:], Y[9:]),
+    "MEMM": lambda n: MEMM(n_jobs=n).fit(X, Y),
+    "SemiCRF": lambda n: SemiCRF(n_jobs=n).fit(X, Y),
+    "HMM": lambda n: HMM(n_jobs=n).fit(W, Y),
+    "HiddenChainCRF": lambda n: HiddenChainCRF(n_jobs=n).fit(X, Y),
+    "HiddenSequenceCRF": lambda n: HiddenSequenceCRF(n_jobs=n).fit(X, [y[-1] for y in Y]),
+    "OpinionPool": lambda n: OpinionPool(experts=2, n_jobs=n).fit(X, Y),
+    "CodeCRF": lambda n: CodeCRF(columns=3, n_jobs=n).fit(X, Y),
+    "VotedPerceptron": lambda n: VotedPerceptron(n_jobs=n).fit(X, Y),
+    "BoostedCRF": lambda n: BoostedCRF(n_jobs=n).fit(ROWS, Y),
+    "KernelChainCRF": lambda n: KernelChainCRF(n_jobs=n).fit(ROWS, Y),
+    "FactorialCRF": lambda n: FactorialCRF(n_jobs=n).fit(X, [[(y, y) for y in s] for s in Y]),
+    "SkipChainCRF": lambda n: SkipChainCRF(equal="end", where=None, n_jobs=n).fit(X, Y),
     "GraphCRF": graphs,
 }
 

@@ -17,7 +17,7 @@ ROUNDS = 25
 
 
 def test_eight_threads_ask_while_another_fits() -> None:
-    crf = ChainCRF(threads=2).fit(X, Y)
+    crf = ChainCRF(n_jobs=2).fit(X, Y)
     tagger, batch = Tagger(crf.model_), graph_batch()
     word = np.arange(10.0).reshape(5, 2)
 

@@ -23,7 +23,7 @@ likelihood: Any = Likelihood
 tagger: Any = Tagger
 train: Any = crfkit.train
 chain: Any = crfkit.Chain
-features: Any = crfkit.Features
+features: Any = crfkit.FeatureSelection
 stop: Any = crfkit.Stop
 
 
@@ -74,8 +74,8 @@ def given(x: Any) -> Any:
             TypeError,
             "order is '1', of type str, expected a number",
         ),
-        (lambda: crf(threads="2").fit(X, Y), TypeError, "threads is '2'"),
-        (lambda: crf(seed="2").fit(X, Y), TypeError, "seed is '2'"),
+        (lambda: crf(n_jobs="2").fit(X, Y), TypeError, "n_jobs is '2'"),
+        (lambda: crf(random_state="2").fit(X, Y), TypeError, "random_state is '2'"),
         (lambda: crf(features=features(min_count="2")).fit(X, Y), TypeError, "min_count is '2'"),
         (lambda: crf(stop=stop(max_iterations="2")).fit(X, Y), TypeError, "max_iterations is '2'"),
         (lambda: crf().fit(["the dog"], [["D"]]), ValueError, "sequence 0 is a plain string, 'the dog'"),

@@ -73,7 +73,7 @@ def cross_validate(
     chosen = [fits if name == "auto" else name for name in metric or ("auto", "token_accuracy")]
     options: dict[str, Any] = {
         "structure": learn.structure,
-        "features": model.weights(learn.extractor),
+        "selection": model.weights(learn.extractor),
         "objective": goal,
         "optimizer": solver,
         "stop": stop,

@@ -54,7 +54,7 @@ def forecast(
     found = expected(
         learn.data,
         structure=learn.structure,
-        features=model.weights(learn.extractor),
+        selection=model.weights(learn.extractor),
         objective=goal,
         optimizer=training.solver(running.jobs, None),
         stop=limits.stop(),

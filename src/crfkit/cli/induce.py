@@ -82,7 +82,7 @@ def _checked(job: Job) -> Induction:
 
 def _found(job: Job, options: Induction) -> Any:
     """Return what all rounds have found, and the model."""
-    from crfkit.linear.features import Features
+    from crfkit.linear.features import FeatureSelection
     from crfkit.training.learners.induction.induce import induce as find
 
     asked, goal, jobs = job.model.asked, job.training.goal(), job.kept.jobs
@@ -104,7 +104,7 @@ def _found(job: Job, options: Induction) -> Any:
             judged,
             induction=options,
             structure=structure,
-            features=replace(Features(), transitions=job.model.weights(learn.extractor).transitions),
+            selection=replace(FeatureSelection(), transitions=job.model.weights(learn.extractor).transitions),
             objective=objective,
             optimizer=solver,
             metric=job.stopping.metric or "auto",

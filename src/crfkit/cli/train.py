@@ -161,7 +161,7 @@ def _train_sequences(
             learn.data,
             judged,
             structure=learn.structure,
-            features=job.model.weights(learn.extractor),
+            selection=job.model.weights(learn.extractor),
             objective=goal,
             optimizer=solver,
             init=start,

@@ -27,7 +27,7 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout, LayoutOptions
 from crfkit.linear.move import united
 from crfkit.linear.objective import Objective
@@ -75,7 +75,7 @@ def adapt(
     data: Dataset,
     *,
     structure: Structure,
-    features: Features,
+    features: FeatureSelection,
     objective: Objective,
     optimizer: Optimizer | str,
     stop: Stop,

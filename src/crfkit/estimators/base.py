@@ -10,11 +10,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
+
+from crfkit.checks import check_number
+from crfkit.linear.features import FeatureSelection
+from crfkit.training.choose import objective_of
+from crfkit.training.foreign import refuse_unknown, translated
+from crfkit.training.stop import Stop
+from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,6 +43,27 @@ QUERIES: Final = (
     "tag",
     "uncertainty",
 )
+
+
+#: Parts, and their fields that are parameters of estimators too.
+_FLAT: Final[Mapping[str, tuple[str, ...]]] = {
+    "objective": ("l1", "l2"),
+    "structure": ("order", "max_length"),
+    "selection": ("min_count",),
+    "stop": ("max_iterations",),
+}
+
+
+def _hinting(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says what to write for parameters that it does not have."""
+
+    @wraps(init)
+    def checked(self: Any, *given: Any, **named: Any) -> None:
+        own = self._get_param_names()
+        refuse_unknown({k: v for k, v in named.items() if k not in own}, type(self).__name__, own)
+        init(self, *given, **named)
+
+    return checked
 
 
 def unless_absent(method: F) -> F:
@@ -63,6 +93,63 @@ class Estimator(BaseEstimator):
     #: Parameters that are reached into, and what makes an object of a word that is short for one, or None.
     #: Other dataclasses are values.
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {}
+
+    #: What parts are that are not given: names or objects.
+    _defaults: ClassVar[Mapping[str, Any]] = {}
+    random_state: int | None
+    n_jobs: int | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _hinting(cls.__init__)  # type: ignore[method-assign]
+
+    @property
+    def _threads(self) -> int | None:
+        """How many threads to use; None: all cores."""
+        if self.n_jobs is None or self.n_jobs == -1:
+            return None
+        check_number("n_jobs", self.n_jobs, 1, whole=True)
+        return self.n_jobs
+
+    @property
+    def _seed(self) -> int:
+        """Where draws begin: anew at each call where the random state is None."""
+        if self.random_state is None:
+            return int(np.random.default_rng().integers(2**31))
+        check_number("random_state", self.random_state, whole=True)
+        return self.random_state
+
+    def _part(self, name: str) -> Any:
+        """Return a part, with the flat parameters that are fields of it."""
+        given = getattr(self, name)
+        part = self._made(name, given)
+        flat = {each: getattr(self, each, None) for each in _FLAT[name]}
+        flat = {each: value for each, value in flat.items() if value is not None}
+        if not flat:
+            return part
+        kind, own = type(part).__name__, {f.name for f in fields(part) if f.init}
+        for each, value in flat.items():
+            if each not in own:
+                raise ValueError(f"{each} is {value!r}, but {kind} has no {each}: leave it out")
+            if given is not None and not isinstance(given, str):
+                raise ValueError(
+                    f"{each}={value!r} is given beside {name}={kind}(...), which has {each} too: write "
+                    f"{name}={kind}({each}={value!r})"
+                )
+        return replace(part, **flat)
+
+    def _made(self, name: str, given: Any) -> Any:
+        """Return the part that a word or None stands for; others unchanged, checked."""
+        asked = self._defaults.get(name) if given is None else given
+        if name == "structure":
+            return structure_of("chain" if asked is None else asked)
+        if name == "selection":
+            return FeatureSelection.of("observed" if asked is None else asked)
+        if name == "objective":
+            optimizer = getattr(self, "optimizer", "auto")
+            return objective_of(given, optimizer, self._defaults.get(name, "likelihood"))
+        return Stop.of(Stop() if asked is None else asked)
 
     def _absent(self) -> Mapping[str, str]:
         """Return the verbs that this estimator does not have, and why, or what to do instead."""
@@ -103,6 +190,11 @@ class Estimator(BaseEstimator):
         for key, value in params.items():
             name, inside, option = key.partition("__")
             if name not in own:
+                if not inside and translated(name):
+                    try:
+                        refuse_unknown({name: value}, type(self).__name__, own)
+                    except TypeError as error:
+                        raise ValueError(str(error)) from None
                 raise ValueError(
                     f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {own!r}."
                 )
@@ -112,7 +204,9 @@ class Estimator(BaseEstimator):
                 setattr(self, name, value)
         for name, options in nested.items():
             part, made = getattr(self, name), self._parts.get(name)
-            if made is not None and isinstance(part, str):
+            if name in _FLAT and (part is None or isinstance(part, str)):
+                part = self._made(name, part)
+            elif made is not None and isinstance(part, str):
                 part = made(part)
             setattr(self, name, _changed(part, options, name))
         return self

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["BoostedCRF"]
 
 _BOOSTING: Final = Boosting()
-_CHAIN: Final = Chain()
 _KIND: Final = "crfkit boosted"
 _ARRAYS: Final = {
     "ptr": np.int64,
@@ -72,9 +71,9 @@ class BoostedCRF(SequenceQueries, Estimator):
         Trees also test the features of so many positions before and after.
     metric : str or function
         Of `score`, as in `ChainCRF`.
-    seed : int
+    random_state : int, optional
         Of sub-sampling, and of draws.
-    threads : int, optional
+    n_jobs : int, optional
         Default: all cores. Results do not depend on it.
 
     Attributes
@@ -116,25 +115,25 @@ class BoostedCRF(SequenceQueries, Estimator):
     def __init__(
         self,
         boosting: Boosting = _BOOSTING,
-        structure: Chain | str = _CHAIN,
+        structure: Chain | str | None = None,
         window: int = 0,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.boosting = boosting
         self.structure = structure
         self.window = window
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
         self,
         X: Any,
         y: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
+        *,
+        dev: Any = None,
         sample_weight: ArrayLike | None = None,
         progress: bool | None = False,
     ) -> Self:
@@ -146,7 +145,7 @@ class BoostedCRF(SequenceQueries, Estimator):
             Real-valued features of each position; K is the same for all sequences.
         y : list of lists of str
             One label for each position.
-        X_dev, y_dev : optional
+        dev : (X, y), optional
             Data whose likelihood ends training: ``boosting.patience`` rounds after it was best.
         sample_weight : array [N], optional
             Weight of each sequence.
@@ -156,19 +155,19 @@ class BoostedCRF(SequenceQueries, Estimator):
         if not isinstance(self.boosting, Boosting):
             raise TypeError(f"boosting is {self.boosting!r}, expected Boosting, as Boosting(rounds=200)")
         check_number("window", self.window, 0, whole=True)
-        given = structure_of(self.structure)
+        given = self._part("structure")
         if not isinstance(given, Chain) or given.order != 1:
             raise ValueError(f"structure is {given.describe()}, but boosting learns chains of order 1")
         data = weighted(has_gold(self._labeled(X, y), "BoostedCRF", "labels"), sample_weight)
-        dev = None
-        if (X_dev is None) != (y_dev is None):
-            raise ValueError("only one of X_dev and y_dev is given; give both")
-        if X_dev is not None:
-            held = self._labeled(X_dev, y_dev, data.labels.strings())
+        judge = None
+        if dev is not None:
+            if not isinstance(dev, tuple) or len(dev) != 2:
+                raise ValueError(f"dev is a {type(dev).__name__}, expected a pair (X, y)")
+            held = self._labeled(*dev, data.labels.strings())
             if len(held.labels) > len(data.labels):
                 new = held.labels.strings()[len(data.labels)]
-                raise ValueError(f"y_dev has the label {new!r}, which y does not have")
-            dev = self._rows(held.batch, _columns(data.batch)), held.batch
+                raise ValueError(f"dev has the label {new!r}, which y does not have")
+            judge = self._rows(held.batch, _columns(data.batch)), held.batch
         chain = given.with_labels(data.labels.strings())
         display = display_for(progress)
         try:
@@ -177,9 +176,9 @@ class BoostedCRF(SequenceQueries, Estimator):
                 data.batch,
                 chain,
                 self.boosting,
-                dev=dev,
-                seed=self.seed,
-                threads=self.threads,
+                dev=judge,
+                seed=self._seed,
+                threads=self._threads,
                 listener=display,
             )
         finally:
@@ -289,7 +288,7 @@ class BoostedCRF(SequenceQueries, Estimator):
         return [f"x{k}[{offset}]" if self.window else f"x{k}" for offset in offsets for k in range(columns)]
 
     def _labeled(self, X: Any, y: Any, known: Sequence[str] = ()) -> Dataset:
-        data = read(X, None, self.threads)
+        data = read(X, None, self._threads)
         return data if y is None else labeled(data, y, Alphabet(known))
 
     def _rows(self, batch: Batch, columns: int) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -13,28 +13,20 @@ from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.encoding import encoded
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
 __all__ = ["ChainCRF"]
-
-# Frozen, so that estimators may share them; objects, so that their options are parameters.
-_CHAIN: Final = Chain()
-_FEATURES: Final = Features()
-_LIKELIHOOD: Final = Likelihood()
-_STOP: Final = Stop()
 
 
 class ChainCRF(SequenceQueries, Fitting):
@@ -46,8 +38,8 @@ class ChainCRF(SequenceQueries, Fitting):
         What is labeled how, without the labels, which are found in y: ``Chain(order=2)``. Where its
         constraints have a `crfkit.structures.constraints.Scheme`, labels spell segments: others are neither
         learned nor predicted, and segment metrics read labels so.
-    features : Features, or one of "observed", "all", "likely"
-        Which weights there are: ``Features(min_count=3)``.
+    selection : FeatureSelection, or one of "observed", "all", "likely"
+        Which weights there are: ``FeatureSelection(min_count=3)``.
     objective : Likelihood, Perceptron, or the name of one
         What to optimize, penalty included.
     optimizer : an optimizer, its name, or "auto"
@@ -56,18 +48,22 @@ class ChainCRF(SequenceQueries, Fitting):
         Where `fit` starts, as in `crfkit.train`; `partial_fit` goes on from what it has.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
-    template : str, path or Recipe, optional
+    features : str, path or Recipe, optional
         Text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path` to one, or a Recipe: X is then
         rows of tokens. Without one, X is features.
-    encoding : {"IO", "BIO", "BIOES", "BCEU"}, optional
+    train_scheme : {"IO", "BIO", "BIOES", "BCEU"}, optional
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
         has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
     metric : str or function
         Of the dev set and of `score`: a name of `crfkit.metrics`, "log_prob", or a function of gold and
         predicted labels. "auto": the F1 of entities where labels spell them, else the accuracy of tokens.
-    seed : int
+    l1, l2, order, min_count, max_iterations : optional
+        What everybody turns: fields of objective, structure, selection and stop, for short.
+        ``ChainCRF(l2=0.1, order=2)`` is ``ChainCRF(objective=Likelihood(l2=0.1), structure=Chain(order=2))``.
+        They go with names, as in ``ChainCRF(objective="max-margin", l2=0.1)``, and not with objects.
+    random_state : int, optional
         For optimizers that draw, and for `sample`.
-    threads : int, optional
+    n_jobs : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
         On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
@@ -101,14 +97,14 @@ class ChainCRF(SequenceQueries, Fitting):
     [['D', 'N']]
     >>> crf.set_params(objective__l2=0.5, structure__order=2).structure.order
     2
-    >>> tagger = ChainCRF(template="w[-1..1]; suffix(w, 2)[0]").fit([["the", "dog"]], [["D", "N"]])
+    >>> tagger = ChainCRF(features="w[-1..1]; suffix(w, 2)[0]").fit([["the", "dog"]], [["D", "N"]])
     >>> tagger.predict([["the", "hog"]])
     [['D', 'N']]
     """
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "structure": structure_of,
-        "features": Features.of,
+        "selection": FeatureSelection.of,
         "objective": objective_of,
         "optimizer": None,
         "stop": None,
@@ -116,47 +112,55 @@ class ChainCRF(SequenceQueries, Fitting):
 
     def __init__(
         self,
-        structure: Chain | str = _CHAIN,
-        features: Features | str = _FEATURES,
-        objective: Objective | str = _LIKELIHOOD,
+        structure: Chain | str | None = None,
+        selection: FeatureSelection | str | None = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         init: Init = None,
-        stop: Stop = _STOP,
-        template: Any = None,
-        encoding: str | None = None,
+        stop: Stop | None = None,
+        features: Any = None,
+        train_scheme: str | None = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        order: int | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
         constraints: Sequence[GlobalConstraint] = (),
-        **unknown: NoReturn,
     ) -> None:
-        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.structure = structure
-        self.features = features
+        self.selection = selection
         self.objective = objective
         self.optimizer = optimizer
         self.init = init
         self.stop = stop
-        self.template = template
-        self.encoding = encoding
+        self.features = features
+        self.train_scheme = train_scheme
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.order = order
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.constraints = constraints
 
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
     ) -> tuple[Dataset, Structure]:
-        data = read(X, recipe, self.threads, gold=y is None)
+        data = read(X, recipe, self._threads, gold=y is None)
         if y is not None:
             data = labeled(data, y, Alphabet(known))
         elif known:  # the data brought labels of their own
             data = replace(data, labels=Alphabet([*data.labels.strings(), *known]))
-        return self._encoded(has_gold(data, "ChainCRF", "labels")), structure_of(self.structure)
+        return self._encoded(has_gold(data, "ChainCRF", "labels")), self._part("structure")
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
-        data = read(X, recipe, self.threads, gold=y is None)
+        data = read(X, recipe, self._threads, gold=y is None)
         return self._encoded(data if y is None else labeled(data, y, Alphabet()))
 
     def _encoded(self, data: Dataset) -> Dataset:
-        return data if self.encoding is None else encoded(data, self.encoding)
+        return data if self.train_scheme is None else encoded(data, self.train_scheme)

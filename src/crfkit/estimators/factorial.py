@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +18,11 @@ from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.models.results import PerSequence
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.stop import Stop
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["FactorialCRF"]
-
-_LIKELIHOOD: Final = Likelihood()
-_FEATURES: Final = Features()
-_STOP: Final = Stop()
 
 
 class FactorialCRF(ReadyMade):
@@ -49,9 +44,11 @@ class FactorialCRF(ReadyMade):
     ----------
     rungs : "all", "none", or list of pairs
         Which columns are joined: every two, or pairs of their names, as in ``[("pos", "chunk")]``.
-    template : str, path or Recipe, optional
+    features : str, path or Recipe, optional
         As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
-    objective, optimizer, features, stop, seed, threads
+    l1, l2, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    objective, optimizer, selection, stop, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Who sums, in training and in `predict_proba`.
@@ -84,7 +81,7 @@ class FactorialCRF(ReadyMade):
     ...     "pos": [["D", "A", "N", "V"], ["N", "V"]],
     ...     "chunk": [["B", "I", "I", "O"], ["B", "O"]],
     ... }
-    >>> crf = FactorialCRF(template="w[-1..1]; suffix(w, 1)[0]").fit(X, y)
+    >>> crf = FactorialCRF(features="w[-1..1]; suffix(w, 1)[0]").fit(X, y)
     >>> crf.predict([["the", "dog", "barks"]])
     {'pos': [['D', 'N', 'V']], 'chunk': [['B', 'I', 'O']]}
     >>> crf.predict([["the", "dog"]], given={"pos": [["D", "N"]]})["chunk"]
@@ -96,32 +93,40 @@ class FactorialCRF(ReadyMade):
     def __init__(
         self,
         rungs: Literal["all", "none"] | Sequence[tuple[str, str]] = "all",
-        template: Any = None,
-        objective: Objective | str = _LIKELIHOOD,
+        features: Any = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
-        features: Features | str = _FEATURES,
-        stop: Stop = _STOP,
+        selection: FeatureSelection | str | None = None,
+        stop: Stop | None = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.rungs = rungs
-        self.template = template
+        self.features = features
         self.objective = objective
         self.optimizer = optimizer
         self.method = method
-        self.features = features
+        self.selection = selection
         self.stop = stop
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _method(self) -> Method | str | None:
         return Auto(budget=self._budget) if self.method is None else self.method
 
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, progress: bool | None = False
+        self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, progress: bool | None = False
     ) -> Self:
         """Train on sequences, and forget what was learned before.
 
@@ -174,7 +179,7 @@ class FactorialCRF(ReadyMade):
         """Return the probability of each label: column -> an array [T, L] for each sequence."""
         model, data = self._fitted(), self._data(X)
         found = model.predict_proba(
-            self._batch(data), given=self._given(data, given), method=self.method, threads=self.threads
+            self._batch(data), given=self._given(data, given), method=self.method, threads=self._threads
         )
         return {name: PerSequence(cut(found[name], data.batch.seq_ptr)) for name in self.columns_}
 
@@ -189,7 +194,7 @@ class FactorialCRF(ReadyMade):
     def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabeling]:
         model, data = self._fitted(), self._data(X)
         known = self._given(data, given)
-        return data, model.predict(self._batch(data), given=known, threads=self.threads)
+        return data, model.predict(self._batch(data), given=known, threads=self._threads)
 
     def _lines(self, columns: list[str]) -> list[Line]:
         own = [Line(name, (name,), (0,), by="X") for name in columns]
@@ -211,7 +216,7 @@ class FactorialCRF(ReadyMade):
         return made
 
     def _data(self, X: Any) -> Dataset:
-        return read(X, recipe_of(self.template), self.threads)
+        return read(X, recipe_of(self.features), self._threads)
 
     def batch(self, X: Any) -> GraphBatch:
         """Return the graphs of sequences, for queries of `model_`."""

@@ -17,13 +17,12 @@ from crfkit.estimators.base import Estimator, unless_absent
 from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.models.reading import recipe_of
+from crfkit.models.reading import read, recipe_of
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.structure import Structure
-from crfkit.training.choose import objective_of
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
 from crfkit.training.runs.convergence import WarnedLast, pass_on
@@ -49,15 +48,15 @@ class Fitting(Estimator):
     """
 
     structure: Any
-    features: Features | str
-    objective: Objective | str
+    selection: FeatureSelection | str | None
+    objective: Objective | str | None
     optimizer: Optimizer | str
     init: Init
-    stop: Stop
-    template: Any
+    stop: Stop | None
+    features: Any
     metric: Metric | str
-    seed: int
-    threads: int | None
+    random_state: int | None
+    n_jobs: int | None
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labelings
     _data_held: Dataset | None = None  #: `data_`
 
@@ -86,9 +85,10 @@ class Fitting(Estimator):
         self,
         X: Any,
         y: Any = None,
-        X_dev: Any = None,
-        y_dev: Any = None,
+        *,
+        dev: Any = None,
         sample_weight: ArrayLike | None = None,
+        unlabeled: Any = None,
         progress: bool | None = False,
     ) -> Self:
         """Train on sequences, and forget what was learned before.
@@ -105,19 +105,24 @@ class Fitting(Estimator):
             is one of several, a dict where they have probabilities (`crfkit.data.labeling`). `SemiCRF` also
             takes tags and segments. May be left out where X has labels: a Dataset, or Columns, whose labels
             are in the column called label, else in the last one.
-        X_dev, y_dev : optional
-            Data to score the weights on: training ends when the score no longer rises, and the best are kept.
+        dev : (X, y), Dataset, Columns or Batch, optional
+            Data with labels to score the weights on: training ends when the score no longer rises, and the
+            best are kept.
         sample_weight : array [N], optional
             Weight of each sequence: 2 is as if it were there twice.
+        unlabeled : list of sequences, Dataset or Columns, optional
+            Further sequences without labels, for the objectives "entropy" and "posterior".
         progress : bool, optional
             Show progress; None: where standard error is a terminal.
         """
         check_globals(self.constraints)
-        recipe = recipe_of(self.template)
+        recipe = recipe_of(self.features)
         data, structure = self._prepared(X, y, recipe, (), None)
         made_by = None if data.extractor is None else data.extractor.recipe
-        dev = self._dev(X_dev, y_dev, made_by or recipe, structure)
-        return self._fitted(weighted(data, sample_weight), structure, recipe, progress, dev)
+        judged = self._dev(dev, made_by or recipe, structure)
+        more = None if unlabeled is None else read(unlabeled, made_by or recipe, self._threads)
+        data = weighted(data, sample_weight)
+        return self._fitted(data, structure, recipe, progress, judged, unlabeled=more)
 
     @property
     def data_(self) -> Dataset:
@@ -139,7 +144,7 @@ class Fitting(Estimator):
         held, model = self._data_held, self.model_
         if held is None or model.curvature is not None:
             return model
-        return with_curvature(model, held, objective_of(self.objective), threads=self.threads)
+        return with_curvature(model, held, self._part("objective"), threads=self._threads)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: not the data."""
@@ -185,7 +190,7 @@ class Fitting(Estimator):
         """
         check_globals(self.constraints)
         before: Model | None = getattr(self, "model_", None)
-        recipe = recipe_of(self.template)
+        recipe = recipe_of(self.features)
         if before is not None and recipe is not None and recipe.lacks_mean:
             recipe = before.recipe or recipe  # with the mean of what was learned first
         known = [*(() if before is None else before.answers), *(classes or ())]
@@ -197,19 +202,19 @@ class Fitting(Estimator):
         if held is not None:
             both = joined(held, data, before)
             # Averages of a perceptron go on from a start that no longer has a mistake to learn from.
-            start = before if objective_of(self.objective).minimizes else None
+            start = before if self._part("objective").minimizes else None
             return self._fitted(both, continued(before, structure, both), recipe, progress, init=start)
         with WarnedLast():
             model = adapt(
                 before,
                 data,
                 structure=structure,
-                features=Features.of(self.features),
-                objective=objective_of(self.objective),
+                features=self._part("selection"),
+                objective=self._part("objective"),
                 optimizer=self.optimizer,
-                stop=Stop.of(self.stop),
-                seed=self.seed,
-                threads=self.threads,
+                stop=self._part("stop"),
+                seed=self._seed,
+                threads=self._threads,
                 progress=progress,
             )
             return self._learned(_with(model, recipe))
@@ -222,23 +227,27 @@ class Fitting(Estimator):
         progress: bool | None,
         dev: Dataset | None = None,
         init: Init = None,
+        unlabeled: Dataset | None = None,
     ) -> Self:
         """Train on data, and hold them where there is learning on."""
         data = data.freeze()  # the model takes these very alphabets, so that ids need no renaming
         with WarnedLast():
-            model = self._train(data, structure, progress, dev, init)
+            model = self._train(data, structure, progress, dev, init, unlabeled)
             self._data_held = None if "partial_fit" in self._absent() else data
             return self._learned(_with(model, recipe))
 
-    def _dev(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:
-        if X is None and y is None:
+    def _dev(self, dev: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:
+        """Return the data to score on, of a pair (X, y) or of data with labels."""
+        if dev is None:
             return None
-        if X is None or (y is None and not isinstance(X, Dataset | Batch | Columns)):
+        if isinstance(dev, Dataset | Batch | Columns):
+            return self._judged(dev, None, recipe, structure)
+        if not isinstance(dev, tuple) or len(dev) != 2:
             raise ValueError(
-                "only one of X_dev and y_dev is given; give both, or X_dev as a Dataset or Columns with "
-                "labels"
+                f"dev is a {type(dev).__name__}, expected a pair, as in fit(X, y, dev=(X_dev, y_dev)), or a "
+                "Dataset or Columns with labels"
             )
-        return self._judged(X, y, recipe, structure)
+        return self._judged(*dev, recipe, structure)
 
     def _train(
         self,
@@ -247,19 +256,21 @@ class Fitting(Estimator):
         progress: bool | None,
         dev: Dataset | None = None,
         init: Init = None,
+        unlabeled: Dataset | None = None,
     ) -> Model:
         return train(
             data,
             dev,
+            unlabeled=unlabeled,
             structure=structure,
-            features=self.features,
-            objective=self.objective,
+            selection=self._part("selection"),
+            objective=self._part("objective"),
             optimizer=self.optimizer,
             init=self.init if init is None else init,
             metric=self._dev_metric,
-            stop=self.stop,
-            seed=self.seed,
-            threads=self.threads,
+            stop=self._part("stop"),
+            seed=self._seed,
+            threads=self._threads,
             progress=progress,
         )
 

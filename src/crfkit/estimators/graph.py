@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from crfkit.estimators.base import Estimator
 from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
@@ -33,12 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphCRF"]
 
-_LIKELIHOOD: Final = Likelihood()
-_FEATURES: Final = Features()
-_STOP: Final = Stop()
 
-
-class GraphCRF(GraphQueries, Estimator):
+class GraphCRF(GraphQueries):
     """A conditional random field on general graphs.
 
     Parameters
@@ -53,7 +47,7 @@ class GraphCRF(GraphQueries, Estimator):
         Who sums and maximizes in training, and who sums in `predict_proba` and `log_prob`. Default:
         exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
         ``model_.training.notes`` say which.
-    features : Features, or one of "observed", "all"
+    selection : FeatureSelection, or one of "observed", "all"
         Which weights attributes get: for the labels that they occur with, or for all.
     stop : Stop
         When training ends.
@@ -67,9 +61,11 @@ class GraphCRF(GraphQueries, Estimator):
     metric : {"auto", "accuracy", "log_prob"} or function
         The score of the dev set; a function of gold and predicted labels by kind, more is better. "auto" is
         the accuracy of known variables, as in `score`.
-    seed : int
+    l1, l2, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    random_state : int, optional
         For what is drawn.
-    threads : int, optional
+    n_jobs : int, optional
         Default: all cores. Results do not depend on it.
 
     Attributes
@@ -108,7 +104,7 @@ class GraphCRF(GraphQueries, Estimator):
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "objective": objective_of,
-        "features": Features.of,
+        "selection": FeatureSelection.of,
         "optimizer": None,
         "method": method_of,
         "stop": None,
@@ -117,28 +113,36 @@ class GraphCRF(GraphQueries, Estimator):
     def __init__(
         self,
         graph: Graph,
-        objective: Objective | str = _LIKELIHOOD,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
-        features: Features | str = _FEATURES,
-        stop: Stop = _STOP,
+        selection: FeatureSelection | str | None = None,
+        stop: Stop | None = None,
         init: GraphInit = "piecewise",
         restarts: int = 1,
         metric: GraphMetric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.graph = graph
         self.objective = objective
         self.optimizer = optimizer
         self.method = method
-        self.features = features
+        self.selection = selection
         self.stop = stop
         self.init = init
         self.restarts = restarts
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -195,18 +199,18 @@ class GraphCRF(GraphQueries, Estimator):
             self.model_ = train(
                 data,
                 dev,
-                objective=self.objective,
+                objective=self._part("objective"),
                 optimizer=self.optimizer,
                 method=self.method,
-                features=self.features,
-                stop=self.stop,
+                selection=self._part("selection"),
+                stop=self._part("stop"),
                 init="zero" if self.init is None else self.init,
                 restarts=self.restarts,
                 metric=self.metric,
                 checkpoint=checkpoint,
                 sample_weight=sample_weight,
-                seed=self.seed,
-                threads=self.threads,
+                seed=self._seed,
+                threads=self._threads,
                 listeners=listeners,
                 progress=progress,
             )

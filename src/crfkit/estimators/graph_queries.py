@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
+from crfkit.estimators.base import Estimator
 from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphQueries"]
 
 
-class GraphQueries:
+class GraphQueries(Estimator):
     """Queries of an estimator with a fitted model of graphs.
 
     `predict`, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are given a
@@ -28,8 +29,9 @@ class GraphQueries:
     """
 
     model_: GraphModel
-    seed: int
-    threads: int | None
+    n_iter_: int
+    random_state: int | None
+    n_jobs: int | None
 
     @property
     def _summing(self) -> Method:
@@ -57,11 +59,11 @@ class GraphQueries:
         """
         if method == "posterior":
             return self._posterior(X, given)
-        return self._model.predict(X, given=given, method=method, threads=self.threads)
+        return self._model.predict(X, given=given, method=method, threads=self._threads)
 
     def _posterior(self, X: GraphBatch, given: Given) -> GraphLabeling:
-        scores = self._model.given(X, given, threads=self.threads)
-        p = inference.marginals(scores, cliques=False, method=self._summing, threads=self.threads)
+        scores = self._model.given(X, given, threads=self._threads)
+        p = inference.marginals(scores, cliques=False, method=self._summing, threads=self._threads)
         labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
         return GraphLabeling(labels, inference.score(scores, labels), p.how.unbounded(), X.graph.kinds)
 
@@ -78,19 +80,19 @@ class GraphQueries:
         `given` clamps labels as in `predict`; ``cliques=True`` also asks for those of factors, ``.clique``.
         """
         asked = self._summing if method is None else method
-        return self._model.predict_proba(X, given=given, cliques=cliques, method=asked, threads=self.threads)
+        return self._model.predict_proba(X, given=given, cliques=cliques, method=asked, threads=self._threads)
 
     def log_prob(self, X: GraphBatch, *, method: Method | str | None = None) -> Numbers:
         """Return the logarithm of the probability of the known labels of each graph, [N]."""
         asked = self._summing if method is None else method
-        return self._model.log_prob(X, method=asked, threads=self.threads)
+        return self._model.log_prob(X, method=asked, threads=self._threads)
 
     def kbest(
         self, X: GraphBatch, k: int, *, given: Given = None, method: Method | str | None = None
     ) -> GraphLabelings:
         """Return the k best labelings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
-        scores = self._model.given(X, given, threads=self.threads)
-        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=self.threads)
+        scores = self._model.given(X, given, threads=self._threads)
+        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=self._threads)
         return found
 
     def sample(
@@ -103,18 +105,18 @@ class GraphQueries:
         method: Method | str | None = None,
     ) -> GraphLabelings:
         """Draw labelings: ``sample(X, 9)["token"]`` is [9, V]; the random state is that of the estimator."""
-        scores = self._model.given(X, given, threads=self.threads)
-        drawn = self.seed if random_state is None else random_state
+        scores = self._model.given(X, given, threads=self._threads)
+        drawn = self._seed if random_state is None else random_state
         found: GraphLabelings = inference.sample(
-            scores, n_samples, drawn, method=method, threads=self.threads
+            scores, n_samples, drawn, method=method, threads=self._threads
         )
         return found
 
     def entropy(self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None) -> Numbers:
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
-        scores = self._model.given(X, given, threads=self.threads)
+        scores = self._model.given(X, given, threads=self._threads)
         asked = self._summing if method is None else method
-        found: Numbers = inference.entropy(scores, method=asked, threads=self.threads)
+        found: Numbers = inference.entropy(scores, method=asked, threads=self._threads)
         return found
 
     def score(
@@ -134,7 +136,7 @@ class GraphQueries:
         model = self._model
         if X.label is None:
             raise ValueError("X has no labels to compare with")
-        return accuracy(X, model.predict(X, given=given, threads=self.threads).labels, kind)
+        return accuracy(X, model.predict(X, given=given, threads=self._threads).labels, kind)
 
     def explain(
         self,

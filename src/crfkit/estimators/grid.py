@@ -15,7 +15,7 @@ from crfkit.estimators.queries import weights_of
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import check_known
 from crfkit.models.results import PerSequence
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["GridCRF"]
 
 _OBJECTIVE: Final = Likelihood()
-_FEATURES: Final = Features()
-_STOP: Final = Stop()
 _DIRECTIONS = ("right", "down", "right_down", "left_down")
 
 
@@ -57,7 +55,9 @@ class GridCRF(ReadyMade):
     objective : an objective, or its name
         ``PseudoLikelihood()`` needs no sums over images and is faster, but it ties neighbors too strongly
         where labels come in large areas; compare both on a dev set.
-    optimizer, features, stop, seed, threads
+    l1, l2, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    optimizer, selection, stop, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Who sums, in training and in `predict_proba`. Default: exact for small images, else belief
@@ -94,13 +94,17 @@ class GridCRF(ReadyMade):
         channels: Sequence[int] | None = None,
         cells: Literal["free", "symmetric", "same", "potts"] = "free",
         void: int = -1,
-        objective: Objective | str = _OBJECTIVE,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
-        features: Features | str = _FEATURES,
-        stop: Stop = _STOP,
-        seed: int = 0,
-        threads: int | None = None,
+        selection: FeatureSelection | str | None = None,
+        stop: Stop | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.connect = connect
         self.contrast = contrast
@@ -110,13 +114,17 @@ class GridCRF(ReadyMade):
         self.objective = objective
         self.optimizer = optimizer
         self.method = method
-        self.features = features
+        self.selection = selection
         self.stop = stop
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, progress: bool | None = False
+        self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, progress: bool | None = False
     ) -> Self:
         """Train on images, and forget what was learned before.
 
@@ -158,13 +166,13 @@ class GridCRF(ReadyMade):
     def predict(self, X: Any) -> list[NDArray[np.integer[Any]]]:
         """Return the labels of each image, arrays [H, W]."""
         images, batch = self._batch(X)
-        found = self.model_.predict(batch, threads=self.threads)["pixel"]
+        found = self.model_.predict(batch, threads=self._threads)["pixel"]
         return PerSequence(_cut(self.classes_[found], images))
 
     def predict_proba(self, X: Any) -> list[Floats]:
         """Return the probability of each label of each pixel, arrays [H, W, L]."""
         images, batch = self._batch(X)
-        found = self.model_.predict_proba(batch, method=self.method, threads=self.threads)["pixel"]
+        found = self.model_.predict_proba(batch, method=self.method, threads=self._threads)["pixel"]
         return PerSequence(_cut(found, images))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 
@@ -16,14 +16,13 @@ from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import States, barred, state_names
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import End, Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Resolved
@@ -31,7 +30,6 @@ from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -40,11 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HiddenChainCRF", "HiddenStates"]
 
-# Frozen, so that estimators may share them; objects, so that their options are parameters.
-_CHAIN: Final = Chain()
-_FEATURES: Final = Features()
-_LIKELIHOOD: Final = Likelihood()
-_STOP: Final = Stop()
 
 _SPREAD: Final = 0.5  #: standard deviation of the first weights; at 0 the states of a label stay the same
 
@@ -58,7 +51,7 @@ class HiddenStates(Fitting):
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "structure": structure_of,
-        "features": Features.of,
+        "selection": FeatureSelection.of,
         "objective": objective_of,
         "optimizer": None,
         "stop": None,
@@ -79,7 +72,7 @@ class HiddenStates(Fitting):
 
     def _stated(self, data: Dataset) -> tuple[Dataset, Chain]:
         """Return data whose gold is sets of states, and the chain over these."""
-        objective = objective_of(self.objective)
+        objective = self._part("objective")
         if "set" not in objective.golds:
             raise ValueError(
                 f"the objective {objective.name} needs to know every state, and states are hidden; use "
@@ -89,7 +82,7 @@ class HiddenStates(Fitting):
             raise ValueError("label_weights are not for hidden states; give sample_weight to fit")
         names = tuple(data.labels.strings())
         states = States(state_names(names, self.states), None)
-        chain = structure_of(self.structure)
+        chain = self._part("structure")
         if not isinstance(chain, Chain) or chain.kind != Chain.kind:
             raise ValueError(f"hidden states are those of a chain, not of {chain.describe()}; give a Chain")
         rules = self._rules(names)
@@ -106,6 +99,7 @@ class HiddenStates(Fitting):
         progress: bool | None,
         dev: Dataset | None = None,
         init: Init = None,
+        unlabeled: Dataset | None = None,
     ) -> Model:
         """Return the best of several starts: by the dev set where there is one, else by the objective.
 
@@ -116,10 +110,11 @@ class HiddenStates(Fitting):
         if self.restarts < 1:
             raise ValueError(f"restarts is {self.restarts}, expected 1 or more")
         if kind_of_gold(data.batch) == "path":
-            return super()._train(data, structure, progress, dev)
+            return super()._train(data, structure, progress, dev, None, unlabeled)
         found: list[Model] = []
+        seed = self._seed
         for r in range(self.restarts):
-            found.append(super()._train(data, structure, progress, dev, _random(self.seed, r)))
+            found.append(super()._train(data, structure, progress, dev, _random(seed, r), unlabeled))
             made = found[-1].training
             if made is not None and made.end == End.INTERRUPTED.value:
                 break
@@ -164,7 +159,9 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         Others need to know every state.
     optimizer : an optimizer, its name, or "auto"
         "em" is expectation maximization (`crfkit.optimize.EM`); others follow the gradient.
-    features, stop, template, metric, seed, threads
+    l1, l2, order, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    selection, stop, features, metric, random_state, n_jobs
         As in `ChainCRF`; the seed is also that of the first weights.
 
     Attributes
@@ -196,30 +193,38 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         states: int | Mapping[str, int] = 2,
         restarts: int = 1,
         decoding: Literal["posterior", "viterbi"] = "posterior",
-        structure: Chain | str = _CHAIN,
-        features: Features | str = _FEATURES,
-        objective: Objective | str = _LIKELIHOOD,
+        structure: Chain | str | None = None,
+        selection: FeatureSelection | str | None = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
-        stop: Stop = _STOP,
-        template: Any = None,
+        stop: Stop | None = None,
+        features: Any = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
-        **unknown: NoReturn,
+        l1: float | None = None,
+        l2: float | None = None,
+        order: int | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
-        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.states = states
         self.restarts = restarts
         self.decoding = decoding
         self.structure = structure
-        self.features = features
+        self.selection = selection
         self.objective = objective
         self.optimizer = optimizer
         self.stop = stop
-        self.template = template
+        self.features = features
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.order = order
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a new `decoding` also holds for what was learned, and for ``model_``."""
@@ -236,8 +241,19 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         check_choice("decoding", self.decoding, DECISIONS)
         return replace(model, decision=self.decoding)
 
+    def _foreign(self, model: Any) -> str:
+        hidden = isinstance(model, Model) and model.states is not None
+        return "" if hidden else super()._foreign(model) or "a model without hidden states"
+
+    def _holding_file(self, model: Model) -> None:
+        super()._holding_file(model)
+        assert model.states is not None
+        count = np.bincount(model.states.group).tolist()
+        self.states = dict(zip(model.answers, count, strict=True))
+        self.decoding = model.decision or "posterior"
+
     def _rules(self, names: Sequence[str]) -> Resolved | None:
-        chain = structure_of(self.structure)
+        chain = self._part("structure")
         assert isinstance(chain, Chain)  # `_stated` has refused others
         return chain.with_labels(names).resolved
 
@@ -245,11 +261,11 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
     ) -> tuple[Dataset, Structure]:
         check_choice("decoding", self.decoding, DECISIONS)
-        data = read(X, recipe, self.threads, gold=y is None)
+        data = read(X, recipe, self._threads, gold=y is None)
         if y is not None:
             data = labeled(data, y, Alphabet(known))
         return self._stated(has_gold(data, "HiddenChainCRF", "labels"))
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
-        data = read(X, recipe, self.threads, gold=y is None)
+        data = read(X, recipe, self._threads, gold=y is None)
         return data if y is None else labeled(data, y, Alphabet())

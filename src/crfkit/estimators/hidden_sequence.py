@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,27 +18,21 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
 from crfkit.estimators.hidden import HiddenStates
 from crfkit.features import Recipe
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import check_known
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
-from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["HiddenSequenceCRF"]
-
-# Frozen, so that estimators may share them; objects, so that their options are parameters.
-_CHAIN: Final = Chain()
-_FEATURES: Final = Features()
-_LIKELIHOOD: Final = Likelihood()
-_STOP: Final = Stop()
 
 
 class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
@@ -56,7 +51,9 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         hidden states is not convex.
     structure : Chain, or "chain"
         Its order; constraints are not for labels of whole sequences.
-    objective, optimizer, features, stop, template, seed, threads
+    l1, l2, order, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    objective, optimizer, selection, stop, features, random_state, n_jobs
         As in `HiddenChainCRF`.
 
     Attributes
@@ -87,27 +84,35 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         self,
         states: int | Mapping[str, int] = 3,
         restarts: int = 1,
-        structure: Chain | str = _CHAIN,
-        features: Features | str = _FEATURES,
-        objective: Objective | str = _LIKELIHOOD,
+        structure: Chain | str | None = None,
+        selection: FeatureSelection | str | None = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
-        stop: Stop = _STOP,
-        template: Any = None,
-        seed: int = 0,
-        threads: int | None = None,
-        **unknown: NoReturn,
+        stop: Stop | None = None,
+        features: Any = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        order: int | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
-        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.states = states
         self.restarts = restarts
         self.structure = structure
-        self.features = features
+        self.selection = selection
         self.objective = objective
         self.optimizer = optimizer
         self.stop = stop
-        self.template = template
-        self.seed = seed
-        self.threads = threads
+        self.features = features
+        self.l1 = l1
+        self.l2 = l2
+        self.order = order
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def predict(self, X: Any) -> NDArray[np.object_]:
         """Return the most probable label of each sequence, [N]."""
@@ -124,7 +129,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         """Return the probability of each label for each sequence, [N, L]; columns are ``classes_``."""
         check_is_fitted(self, "model_")
         L = len(self.classes_)
-        rows = self.model_.predict_proba(self.model_.dataset(X, threads=self.threads), threads=self.threads)
+        rows = self.model_.predict_proba(self.model_.dataset(X, threads=self._threads), threads=self._threads)
         # All states of a labeling belong to one label, so any position has the probability of the whole.
         return np.array([row[0] if len(row) else np.full(L, 1.0 / L) for row in rows]).reshape(-1, L)
 
@@ -147,12 +152,30 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         p = self.predict_proba(X)
         return np.asarray(-np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1))
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file that `load` opens."""
+        self.model_.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return a fitted estimator of a file that `save` wrote; other parameters are the defaults."""
+        from crfkit.models.files import load
+
+        model = load(path)
+        if not isinstance(model, Model) or model.states is None:
+            raise TypeError(f"{os.fsdecode(path)} holds no model with hidden states: use crfkit.load")
+        count = np.bincount(model.states.group).tolist()
+        made = cls(states=dict(zip(model.answers, count, strict=True)), features=model.recipe)
+        made.model_, made.classes_ = model, np.array(model.answers, dtype=object)
+        made.n_iter_ = 0 if model.training is None else model.training.iterations
+        return made
+
     @property
     def _dev_metric(self) -> Metric | str:
         return "sequence_accuracy"
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
-        if getattr(structure_of(self.structure), "constraints", ()):
+        if getattr(self._part("structure"), "constraints", ()):
             raise ValueError("a label of a whole sequence has no steps to constrain; leave constraints out")
         apart = [Forbid(a, b) for a in names for b in names if a != b]
         return resolve(apart, names)
@@ -165,7 +188,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
                 "y is missing: HiddenSequenceCRF requires y to be passed, but the target y is None; give one "
                 "label for each sequence"
             )
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self._threads)
         if not len(data):
             raise ValueError("X has no sequences (0 samples): there is nothing to learn from")
         labels = _labels(y, data.batch.seq_ptr)
@@ -175,7 +198,7 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         return self._stated(labeled(data, _spread(labels, data.batch.seq_ptr), Alphabet(names)))
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
-        data = read(X, recipe, self.threads)
+        data = read(X, recipe, self._threads)
         return labeled(data, _spread(_labels(y, data.batch.seq_ptr), data.batch.seq_ptr), Alphabet())
 
 

@@ -45,7 +45,7 @@ class HMM(SequenceQueries, Estimator):
         What is added to the counts of each table: ``Smoothing(emission=0.1)``.
     min_count : int
         Words that are seen less often are learned as unknown words.
-    template : str, path or Recipe, optional
+    features : str, path or Recipe, optional
         What is emitted: the word, or the word and its spelling class, as in ``"w[0]; shape(w)[0]"``, by which
         unknown words are told apart. X is rows of tokens; with None, items with one feature.
     restarts : int
@@ -56,9 +56,9 @@ class HMM(SequenceQueries, Estimator):
         Baum-Welch ends when an iteration adds less than this for each position to the objective.
     metric : str or function
         Of `score`, as in `ChainCRF`.
-    seed : int
+    random_state : int, optional
         Of the starts, and of draws.
-    threads : int, optional
+    n_jobs : int, optional
         Default: all cores. Results do not depend on it.
 
     Attributes
@@ -106,26 +106,26 @@ class HMM(SequenceQueries, Estimator):
         labels: int | Sequence[str] | None = None,
         smoothing: Smoothing = _SMOOTHING,
         min_count: int = 1,
-        template: Any = "w[0]",
+        features: Any = "w[0]",
         restarts: int = 1,
         max_iterations: int = 200,
         tolerance: float = 1e-5,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.labels = labels
         self.smoothing = smoothing
         self.min_count = min_count
-        self.template = template
+        self.features = features
         self.restarts = restarts
         self.max_iterations = max_iterations
         self.tolerance = tolerance
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from sequences, and forget what was learned before.
 
         Parameters
@@ -154,10 +154,10 @@ class HMM(SequenceQueries, Estimator):
             chain,
             self.smoothing,
             restarts=self.restarts,
-            seed=self.seed,
+            seed=self._seed,
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
-            threads=self.threads,
+            threads=self._threads,
         )
         tables = learned.tables
         self.model_ = symbols.model(tables, chain, data)
@@ -180,8 +180,8 @@ class HMM(SequenceQueries, Estimator):
     def log_likelihood(self, X: Any, y: Any = None) -> Floats:
         """Return log p(x) of each sequence, or with y log p(x, y), [N]; unknown words are one word."""
         found: Floats = inference.log_partition(
-            self.model_.potentials(self.model_.batch_of(self._data(X)), threads=self.threads),
-            threads=self.threads,
+            self.model_.potentials(self.model_.batch_of(self._data(X)), threads=self._threads),
+            threads=self._threads,
         )
         return found if y is None else found + self.log_prob(X, y)
 
@@ -218,7 +218,7 @@ class HMM(SequenceQueries, Estimator):
         check_is_fitted(self, "model_")
         check_number("n", n, 1, whole=True)
         check_number("longest", longest, 1, whole=True)
-        rng, L = np.random.default_rng(self.seed if seed is None else seed), len(self.classes_)
+        rng, L = np.random.default_rng(self._seed if seed is None else seed), len(self.classes_)
         start, emission = np.cumsum(self.start_), np.cumsum(self.emission_, axis=1)
         step = np.cumsum(np.column_stack([self.transition_, self.end_]), axis=1)
 
@@ -246,7 +246,7 @@ class HMM(SequenceQueries, Estimator):
 
     def _prepared(self, X: Any, y: Any) -> Dataset:
         """Return data whose labels are all known by name."""
-        data = read(X, recipe_of(self.template), self.threads)
+        data = read(X, recipe_of(self.features), self._threads)
         if data.extractor is not None and data.extractor.hashed is not None:
             raise ValueError("X has hashed attributes, of which words cannot be told apart; give names")
         names = self._names()

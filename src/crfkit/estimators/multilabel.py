@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,8 @@ from crfkit.checks import check_choice, in_order
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import as_features
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MultiLabelCRF"]
 
-_LIKELIHOOD: Final = Likelihood()
-_FEATURES: Final = Features("all")
-_STOP: Final = Stop()
 #: Weights of a label and of a pair of labels: only for being there, and for being there together.
 _ONE = np.array([-1, 0], dtype=np.int32)
 _BOTH = np.array([[-1, -1], [-1, 0]], dtype=np.int32)
@@ -51,7 +47,9 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     pairs : "tree", "all", "none", or list of pairs
         Which labels are joined: those of the likeliest tree (Chow & Liu 1968), which is exact and fast; all;
         none, which is a logistic regression for each label; or pairs of columns of y.
-    objective, optimizer, features, stop, seed, threads
+    l1, l2, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    objective, optimizer, selection, stop, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Default: exact where that is cheap, as trees are, else belief propagation; ``how_`` says which.
@@ -88,25 +86,35 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     True
     """
 
+    _defaults: ClassVar[Mapping[str, Any]] = {"selection": "all"}
+
     def __init__(
         self,
         pairs: Literal["tree", "all", "none"] | Sequence[tuple[int, int]] = "tree",
-        objective: Objective | str = _LIKELIHOOD,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
-        features: Features | str = _FEATURES,
-        stop: Stop = _STOP,
-        seed: int = 0,
-        threads: int | None = None,
+        selection: FeatureSelection | str | None = None,
+        stop: Stop | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.pairs = pairs
         self.objective = objective
         self.optimizer = optimizer
         self.method = method
-        self.features = features
+        self.selection = selection
         self.stop = stop
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn asks: sparse X, and y with a column of 0 and 1 for each label."""
@@ -124,6 +132,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         self,
         X: Any,
         y: Any,
+        *,
         sample_weight: ArrayLike | None = None,
         progress: bool | None = False,
     ) -> Self:
@@ -159,13 +168,13 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the best labels of each sample together, [N, n]."""
         batch = self.batch(X)
-        found = self.model_.predict(batch, threads=self.threads)
+        found = self.model_.predict(batch, threads=self._threads)
         return self.values_[np.column_stack([found[str(a)] for a in self.classes_])]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label, [N, n]."""
         batch = self.batch(X)
-        found = self.model_.predict_proba(batch, method=self.method, threads=self.threads)
+        found = self.model_.predict_proba(batch, method=self.method, threads=self._threads)
         return np.column_stack([found[str(a)][:, 1] for a in self.classes_])
 
     def batch(self, X: Any) -> GraphBatch:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,9 @@ from crfkit.models.uncertainty import Uncertainty
 from crfkit.structures.gold import Path
 from crfkit.training.data import weights_of
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["SequenceQueries", "judged", "weights_of"]
 
 
@@ -29,10 +34,12 @@ class SequenceQueries(Estimator):
     """Queries of an estimator with a fitted model of sequences; `crfkit.Model` has the same."""
 
     model_: Model
+    classes_: NDArray[np.object_]
+    n_iter_: int
     metric: Metric | str
     structure: Any
-    seed: int
-    threads: int | None
+    random_state: int | None
+    n_jobs: int | None
 
     def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings.
@@ -45,11 +52,11 @@ class SequenceQueries(Estimator):
         method : {"viterbi", "posterior"}, optional
             The best label sequence, or the most probable label of each position.
         """
-        return self.model_.predict(self._data(X), given=given, method=method, threads=self.threads)
+        return self.model_.predict(self._data(X), given=given, method=method, threads=self._threads)
 
     def _path(self, data: Dataset) -> Path:
         """Return the best labels of all positions."""
-        return self.model_._path(data, threads=self.threads)
+        return self.model_._path(data, threads=self._threads)
 
     @unless_absent
     def tag(self, x: Any) -> list[str]:
@@ -62,7 +69,7 @@ class SequenceQueries(Estimator):
 
         Columns are as in ``classes_``; ``predict_proba(X).to_dicts()`` has dicts of label and probability.
         """
-        return self.model_.predict_proba(self._data(X), threads=self.threads)
+        return self.model_.predict_proba(self._data(X), threads=self._threads)
 
     @unless_absent
     def predict_spans(self, X: Any) -> list[list[Span]]:
@@ -71,7 +78,7 @@ class SequenceQueries(Estimator):
         Those that labels spell, or runs of equal labels, without what lies outside, labeled O. The end is one
         past the last position; the probability is that of exactly this segment, with both ends and the label.
         """
-        return self.model_.predict_spans(self._data(X), threads=self.threads)
+        return self.model_.predict_spans(self._data(X), threads=self._threads)
 
     @unless_absent
     def kbest(self, X: Any, k: int) -> list[list[Candidate]]:
@@ -81,7 +88,7 @@ class SequenceQueries(Estimator):
         labels are as in y; each sequence of them comes once, with the probability of the best one that spells
         it.
         """
-        return self.model_.kbest(self._data(X), k, threads=self.threads)
+        return self.model_.kbest(self._data(X), k, threads=self._threads)
 
     @unless_absent
     def sample(self, X: Any, n_samples: int = 1, *, random_state: int | None = None) -> list[list[list[str]]]:
@@ -95,8 +102,8 @@ class SequenceQueries(Estimator):
         random_state : int, optional
             That of the estimator unless given.
         """
-        drawn = self.seed if random_state is None else random_state
-        return self.model_.sample(self._data(X), n_samples, random_state=drawn, threads=self.threads)
+        drawn = self._seed if random_state is None else random_state
+        return self.model_.sample(self._data(X), n_samples, random_state=drawn, threads=self._threads)
 
     @unless_absent
     def log_prob(self, X: Any, y: Any = None) -> Floats:
@@ -105,17 +112,17 @@ class SequenceQueries(Estimator):
         Positions where y is None or a set are summed over; a label that the model does not know has
         probability 0.
         """
-        return self.model_.log_prob(self._data(X, y), threads=self.threads)
+        return self.model_.log_prob(self._data(X, y), threads=self._threads)
 
     @unless_absent
     def entropy(self, X: Any) -> Floats:
         """Return the entropy of p(y | x) over all label sequences in nats, [N]."""
-        return self.model_.entropy(self._data(X), threads=self.threads)
+        return self.model_.entropy(self._data(X), threads=self._threads)
 
     @unless_absent
     def uncertainty(self, X: Any, method: Uncertainty = "entropy", k: int = 10) -> Floats:
         """Return how unsure the model is of each sequence, [N], as `Model.uncertainty` does."""
-        return self.model_.uncertainty(self._data(X), method, k=k, threads=self.threads)
+        return self.model_.uncertainty(self._data(X), method, k=k, threads=self._threads)
 
     @unless_absent
     def explain(self, x: Any, at: int | None = None) -> Explanation:
@@ -155,12 +162,67 @@ class SequenceQueries(Estimator):
         if self.metric == "log_prob":
             lengths = np.diff(data.batch.seq_ptr)  # [N]
             each = np.ones(len(data)) if weight is None else weight
-            found = self.model_.log_prob(data, threads=self.threads)
+            found = self.model_.log_prob(data, threads=self._threads)
             return float(each @ found) / max(float(each @ lengths), 1e-300)
         metric = self.model_.judge(self.metric)
         gold, labels = self._labels_for(metric, data)
         self.model_.check_known(gold, metric)
         return judged(metric, gold, labels, weight)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file that `load`, `crfkit.load` and ``crfkit tag`` open.
+
+        It is that of ``model_.save``, which has more options.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[{"w": "the"}, {"w": "dog"}]], [["D", "N"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     crf.save(os.path.join(folder, "m.crf"))
+        ...     ChainCRF.load(os.path.join(folder, "m.crf")).predict([[{"w": "dog"}]])
+        [['N']]
+        """
+        self.model_.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return a fitted estimator of a model file; what the file does not tell has its default."""
+        from crfkit.models.files import load
+
+        made, model = cls(), load(path)
+        why = made._foreign(model)
+        if why:
+            raise TypeError(f"{os.fsdecode(path)} holds {why}, which is no {cls.__name__}: use crfkit.load")
+        made._holding_file(model)
+        return made
+
+    def _foreign(self, model: Any) -> str:
+        """Return what a model is that this estimator cannot have learned; "" where it can."""
+        if not isinstance(model, Model):
+            return "a model of graphs"
+        if model.states is not None:
+            return "a model with hidden states"
+        mine, structure = self._made("structure", None), model.structure
+        return "" if type(structure) is type(mine) else structure.describe()
+
+    def _holding_file(self, model: Model) -> None:
+        """Take over a model of a file, and what it says of parameters."""
+        own = self._get_param_names()
+        structure: Any = model.structure
+        told = {
+            "features": model.recipe,
+            "train_scheme": None if model.states is not None else model.encoding,
+            "constraints": model.constraints,
+            "structure": None if model.states is not None else replace(structure, labels=()),
+        }
+        for name, value in told.items():
+            if name in own and value:
+                setattr(self, name, value)
+        self.model_ = model
+        self.classes_ = np.array(model.answers, dtype=object)
+        self.n_iter_ = 0 if model.training is None else model.training.iterations
 
     def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
         """Return gold labels and predicted ones as a metric reads them."""
@@ -168,7 +230,7 @@ class SequenceQueries(Estimator):
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
-        data = self.model_.dataset(X, y, threads=self.threads)
+        data = self.model_.dataset(X, y, threads=self._threads)
         given, fitted = data.batch.dense, self.model_.layout.dense
         columns = 0 if given is None else given.shape[1]
         if columns != fitted:

@@ -20,7 +20,7 @@ from crfkit.estimators.queries import judged, weights_of
 from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for
 from crfkit.models.graph_model import GraphModel
@@ -37,13 +37,13 @@ T = TypeVar("T", list[Any], Floats)
 class ReadyMade(Estimator):
     """An estimator whose data become graphs."""
 
-    objective: Objective | str
+    objective: Objective | str | None
     optimizer: Optimizer | str
     method: Method | str | None
-    features: Features | str
-    stop: Stop
-    seed: int
-    threads: int | None
+    selection: FeatureSelection | str | None
+    stop: Stop | None
+    random_state: int | None
+    n_jobs: int | None
 
     model_: GraphModel
     how_: How | None
@@ -57,13 +57,13 @@ class ReadyMade(Estimator):
         """Train on a batch, and take over what was learned."""
         crf = GraphCRF(
             batch.graph,
-            objective=self.objective,
+            objective=self._part("objective"),
             optimizer=self.optimizer,
             method=self._method(),
-            features=self.features,
-            stop=self.stop,
-            seed=self.seed,
-            threads=self.threads,
+            selection=self._part("selection"),
+            stop=self._part("stop"),
+            random_state=self._seed,
+            n_jobs=self._threads,
         )
         weight = weights_of(sample_weight, batch.graphs)
         if weight is not None and not weight.any():

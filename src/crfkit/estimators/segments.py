@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,30 +19,22 @@ from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
 from crfkit.inference.constrained.kinds import GlobalConstraint
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import columns_of, gold_column, read
 from crfkit.models.results import PerSequence
 from crfkit.models.tags import Outside, as_segments, segmented
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
 from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_unknown
 from crfkit.training.segments import has_sources, settled_by, settled_recipe
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
 __all__ = ["SemiCRF"]
-
-# Frozen, so that estimators may share them; objects, so that their options are parameters.
-_SEMI: Final = SemiMarkov()
-_FEATURES: Final = Features()
-_LIKELIHOOD: Final = Likelihood()
-_STOP: Final = Stop()
 
 
 class SemiCRF(SequenceQueries, Fitting):
@@ -52,8 +45,8 @@ class SemiCRF(SequenceQueries, Fitting):
     structure : SemiMarkov, or "semi-markov"
         How long segments may be: ``SemiMarkov(max_length=4)``, or one length for each label,
         ``SemiMarkov(max_length={"NAME": 4, "O": 1})``. Default: as long as the longest of each label in y.
-    features : Features, or one of "observed", "all", "likely"
-        Which weights there are: ``Features(min_count=3)``.
+    selection : FeatureSelection, or one of "observed", "all", "likely"
+        Which weights there are: ``FeatureSelection(min_count=3)``.
     segment_features : sequence of functions
         ``g(x, start, end)`` tells what is known of a segment; see `crfkit.features.segments`, which has
         `phrase`, `first_word`, `last_word` and `length`. Features of positions count in every segment that
@@ -66,7 +59,7 @@ class SemiCRF(SequenceQueries, Fitting):
         Where `fit` starts, as in `crfkit.train`.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
-    template : str, path or Recipe, optional
+    features : str, path or Recipe, optional
         A recipe, as for `ChainCRF`, which may have templates of segments, and of their first and last
         positions: ``"word[0]; begin: word[-1]; segment: word[..]"``. Without one, X is features.
     outside : {"unit", "long"}
@@ -77,9 +70,11 @@ class SemiCRF(SequenceQueries, Fitting):
         Of the tags in y, one of `crfkit.tags.SCHEMES`; default: told from the tags.
     metric : str or function
         Of the dev set and of `score`; "auto": the F1 of segments with their label and both ends.
-    seed : int
+    l1, l2, max_length, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    random_state : int, optional
         For optimizers that draw, and for `sample`.
-    threads : int, optional
+    n_jobs : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
         On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
@@ -105,7 +100,7 @@ class SemiCRF(SequenceQueries, Fitting):
     >>> from crfkit import SemiCRF
     >>> X = [["in", "New", "York"], ["York", "is", "old"], ["New", "cars"]]
     >>> y = [["O", "B-CITY", "I-CITY"], ["B-CITY", "O", "O"], ["O", "O"]]
-    >>> crf = SemiCRF(template="w[0]; segment: w[..]").fit(X, y)
+    >>> crf = SemiCRF(features="w[0]; segment: w[..]").fit(X, y)
     >>> crf.predict([["New", "York", "is"]])
     [['B-CITY', 'I-CITY', 'O']]
     >>> [span] = crf.predict_spans([["New", "York", "is"]])[0]
@@ -121,9 +116,10 @@ class SemiCRF(SequenceQueries, Fitting):
     [['CITY', 'CITY', 'O']]
     """
 
+    _defaults: ClassVar[Mapping[str, Any]] = {"structure": "semi-markov"}
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "structure": structure_of,
-        "features": Features.of,
+        "selection": FeatureSelection.of,
         "objective": objective_of,
         "optimizer": None,
         "stop": None,
@@ -131,36 +127,44 @@ class SemiCRF(SequenceQueries, Fitting):
 
     def __init__(
         self,
-        structure: SemiMarkov | str = _SEMI,
-        features: Features | str = _FEATURES,
+        structure: SemiMarkov | str | None = None,
+        selection: FeatureSelection | str | None = None,
         segment_features: Sequence[SegmentFunction] = (),
-        objective: Objective | str = _LIKELIHOOD,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         init: Init = None,
-        stop: Stop = _STOP,
-        template: Any = None,
+        stop: Stop | None = None,
+        features: Any = None,
         outside: Outside = "unit",
         scheme: str | None = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        max_length: Any | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
         constraints: Sequence[GlobalConstraint] = (),
-        **unknown: NoReturn,
     ) -> None:
-        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.structure = structure
-        self.features = features
+        self.selection = selection
         self.segment_features = segment_features
         self.objective = objective
         self.optimizer = optimizer
         self.init = init
         self.stop = stop
-        self.template = template
+        self.features = features
         self.outside = outside
         self.scheme = scheme
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.max_length = max_length
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.constraints = constraints
 
     def predict_segment_marginals(
@@ -172,14 +176,24 @@ class SemiCRF(SequenceQueries, Fitting):
         them.
         """
         data = self._data(X)
-        return PerSequence(self.model_.segment_marginals(data, least=least, threads=self.threads))
+        return PerSequence(self.model_.segment_marginals(data, least=least, threads=self._threads))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file, as `ChainCRF.save` does; functions cannot be written."""
+        check_is_fitted(self, "model_")
+        if self.segment_features:
+            raise ValueError(
+                "segment_features are functions, which a file cannot keep: make a recipe of them, as in "
+                'features="w[0]; segment: w[..]", or save model_, which asks for data with segment features'
+            )
+        super().save(path)
 
     # ---- data
 
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
     ) -> tuple[Dataset, Structure]:
-        structure = structure_of(self.structure)
+        structure = self._part("structure")
         if not isinstance(structure, SemiMarkov):
             raise TypeError(
                 f"structure is {structure.describe()}; SemiCRF takes a SemiMarkov, as in "
@@ -208,7 +222,7 @@ class SemiCRF(SequenceQueries, Fitting):
             if y is None and isinstance(X, Columns):
                 data = _with_gold(data, X, recipe)
         else:
-            data = read(X, None, self.threads)
+            data = read(X, None, self._threads)
         if y is not None:
             data = segmented(data, y, self.scheme, self.outside, labels=known)
         has_gold(data, "SemiCRF", "tags, labels or segments")
@@ -245,7 +259,7 @@ class SemiCRF(SequenceQueries, Fitting):
             assert recipe is not None
             found = settled_recipe(recipe, data)
             inner = learn and has_sources(found)
-            made = read(columns, found, self.threads, longest, leave_out=inner)
+            made = read(columns, found, self._threads, longest, leave_out=inner)
             gold = {name: getattr(data.batch, name) for name in ("label", "begin", "allowed")}
             told = data.extractor or ExtractorSpec()
             made_by = replace(
@@ -262,7 +276,7 @@ class SemiCRF(SequenceQueries, Fitting):
         X = list(X) if isinstance(X, Iterator) else X
         model = self.model_
         if self.segment_features and not isinstance(X, Batch):
-            data = read(X, model.recipe, self.threads)
+            data = read(X, model.recipe, self._threads)
             X = self._with_segments(data, X, None, None, model.structure, model)
         return super()._data(X, y)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,12 +18,11 @@ from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
 from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.models.reading import columns_of, read, recipe_of
 from crfkit.models.results import PerSequence
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.stop import Stop
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["SkipChainCRF"]
-
-_LIKELIHOOD: Final = Likelihood()
-_FEATURES: Final = Features()
-_STOP: Final = Stop()
 
 
 class SkipChainCRF(ReadyMade):
@@ -58,9 +53,11 @@ class SkipChainCRF(ReadyMade):
         `where` are then not used.
     skip : {"both", "first", "last", "none"}
         Attributes of an edge: those of either end, of the first or of the last; or none, a plain table.
-    template : str, path or Recipe, optional
+    features : str, path or Recipe, optional
         As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
-    objective, optimizer, features, stop, seed, threads
+    l1, l2, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    objective, optimizer, selection, stop, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Default: exact for sequences that need few cells, else belief propagation; ``how_`` says which.
@@ -83,7 +80,7 @@ class SkipChainCRF(ReadyMade):
     >>> from crfkit import Likelihood, SkipChainCRF
     >>> X = [["Mr.", "Green", "said", "Green", "left"], ["Green", "is", "a", "color"]]
     >>> y = [["O", "N", "O", "N", "O"], ["O", "O", "O", "O"]]
-    >>> crf = SkipChainCRF(template="w[-1..0]", objective=Likelihood(l2=0.1)).fit(X, y)
+    >>> crf = SkipChainCRF(features="w[-1..0]", objective=Likelihood(l2=0.1)).fit(X, y)
     >>> crf.predict([["Green", "left", "and", "Mr.", "Green", "spoke"]])
     [['N', 'O', 'O', 'O', 'N', 'O']]
     >>> crf.batch(X).scopes["skip"].tolist()  # the two of the first sentence are joined
@@ -96,32 +93,40 @@ class SkipChainCRF(ReadyMade):
         where: Literal["capitalized"] | Callable[[Any], bool] | None = "capitalized",
         pairs: Callable[[Any], Iterable[tuple[int, int]]] | None = None,
         skip: Literal["both", "first", "last", "none"] = "both",
-        template: Any = None,
-        objective: Objective | str = _LIKELIHOOD,
+        features: Any = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
         method: Method | str | None = None,
-        features: Features | str = _FEATURES,
-        stop: Stop = _STOP,
+        selection: FeatureSelection | str | None = None,
+        stop: Stop | None = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.equal = equal
         self.where = where
         self.pairs = pairs
         self.skip = skip
-        self.template = template
+        self.features = features
         self.objective = objective
         self.optimizer = optimizer
         self.method = method
-        self.features = features
+        self.selection = selection
         self.stop = stop
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, progress: bool | None = False
+        self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, progress: bool | None = False
     ) -> Self:
         """Train on sequences, and forget what was learned before.
 
@@ -158,19 +163,19 @@ class SkipChainCRF(ReadyMade):
     def predict(self, X: Any) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings."""
         data, batch = self._batch(X)
-        found = self.model_.predict(batch, threads=self.threads)["token"]
+        found = self.model_.predict(batch, threads=self._threads)["token"]
         return PerSequence(cut(self.classes_[found].tolist(), data.batch.seq_ptr))
 
     def predict_proba(self, X: Any) -> list[Floats]:
         """Return the probability of each label, an array [T, L] for each sequence, as in ``classes_``."""
         data, batch = self._batch(X)
-        found = self.model_.predict_proba(batch, method=self.method, threads=self.threads)["token"]
+        found = self.model_.predict_proba(batch, method=self.method, threads=self._threads)["token"]
         return PerSequence(cut(found, data.batch.seq_ptr))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return how good the predictions are, by the metric of the estimator."""
         data, batch = self._batch(X)
-        found = self.model_.predict(batch, threads=self.threads)["token"]
+        found = self.model_.predict(batch, threads=self._threads)["token"]
         return score_of(data, {"": y}, {"": found}, {"": self.classes_}, self.metric, sample_weight)
 
     def batch(self, X: Any) -> GraphBatch:
@@ -201,9 +206,9 @@ class SkipChainCRF(ReadyMade):
             raise ValueError(
                 "X has attributes only, and no tokens to compare; give sequences of items or of token rows"
             )
-        recipe = recipe_of(self.template)
+        recipe = recipe_of(self.features)
         given: Any = X if isinstance(X, Columns) else list(X)
-        data = read(given, recipe, self.threads)
+        data = read(given, recipe, self._threads)
         ptr = data.batch.seq_ptr
         if self.pairs is not None:
             return data, _named_pairs(self.pairs, given, ptr)

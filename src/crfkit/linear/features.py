@@ -1,4 +1,4 @@
-"""Which weights a model gets: `Features`, the options of its layout as one value."""
+"""Which weights a model gets: `FeatureSelection`, the options of its layout as one value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crfkit.arrays import Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.linear.plan import LayoutOptions
 
-__all__ = ["Chosen", "Features", "Likely"]
+__all__ = ["Chosen", "FeatureSelection", "Likely"]
 
 Which = Literal["observed", "all", "likely"]
 
@@ -31,7 +31,7 @@ class Likely:
 
     Examples
     --------
-    >>> Features(Likely(epsilon=0.1)).likely
+    >>> FeatureSelection(Likely(epsilon=0.1)).likely
     Likely(iterations=5, epsilon=0.1)
     """
 
@@ -57,7 +57,7 @@ class Chosen:
     >>> from crfkit import train
     >>> from crfkit.features import ItemExtractor
     >>> data = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
-    >>> model = train(data, features=Features(Chosen([[0, 0]]), transitions="none"))
+    >>> model = train(data, selection=FeatureSelection(Chosen([[0, 0]]), transitions="none"))
     >>> model.layout.weights, model.predict([[["the"]]])
     (1, [['D']])
     """
@@ -74,7 +74,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureSelection:
     """Which weights a model gets.
 
     Parameters
@@ -95,9 +95,9 @@ class Features:
 
     Examples
     --------
-    >>> Features(min_count=3).min_count
+    >>> FeatureSelection(min_count=3).min_count
     3
-    >>> Features("al")
+    >>> FeatureSelection("al")
     Traceback (most recent call last):
     ValueError: which is 'al', expected "observed", "all", "likely" or Likely(...) or Chosen(...)
     """
@@ -122,19 +122,23 @@ class Features:
                 raise TypeError(f"{name} is {getattr(self, name)!r}, expected True or False")
 
     @classmethod
-    def of(cls, given: Any) -> Features:
+    def of(cls, given: Any) -> FeatureSelection:
         """Return features unchanged, or those that a word stands for.
 
         Examples
         --------
-        >>> Features.of("all").which
+        >>> FeatureSelection.of("all").which
         'all'
         """
         if isinstance(given, cls):
             return given
         if isinstance(given, Likely):
-            raise TypeError(f"Likely is part of the features: write features=Features(which={given!r})")
-        check_choice("features", given, get_args(Which), "Features(...), as in Features(min_count=3)")
+            raise TypeError(
+                f"Likely is part of the selection: write selection=FeatureSelection(which={given!r})"
+            )
+        check_choice(
+            "selection", given, get_args(Which), "FeatureSelection(...), as in FeatureSelection(min_count=3)"
+        )
         return cls(given)
 
     @property

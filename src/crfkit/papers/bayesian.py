@@ -115,7 +115,9 @@ class Bayesian:
         )
         train = _batch(graph, Images(self.train.x[chosen], self.train.y[chosen]))
         test = _batch(graph, self.test)
-        crf = BayesianCRF(graph, VARIANCE, features="all", samples=50, seed=seed, threads=self.threads)
+        crf = BayesianCRF(
+            graph, VARIANCE, selection="all", samples=50, random_state=seed, n_jobs=self.threads
+        )
         crf.fit(train)
         every: tuple[Any, ...] = (
             crf.map_.predict_proba(test, threads=self.threads),

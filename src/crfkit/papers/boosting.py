@@ -130,7 +130,7 @@ class TreeBoosting:
         if learner == LINEAR:
             train, dev = _seen(task, learner, train), _seen(task, learner, dev)
             tried = [
-                ChainCRF(objective=Likelihood(l2=l2), threads=threads).fit(*_columns(train))
+                ChainCRF(objective=Likelihood(l2=l2), n_jobs=threads).fit(*_columns(train))
                 for l2 in PENALTIES
             ]
             return min(tried, key=lambda crf: _error(crf, dev))
@@ -143,8 +143,8 @@ class TreeBoosting:
             subsample=0.5,
         )
         window = WINDOW if task.name == "proteins" else 0
-        crf = BoostedCRF(options, window=window, seed=seed, threads=threads)
-        return crf.fit(*_columns(train), *_columns(dev))
+        crf = BoostedCRF(options, window=window, random_state=seed, n_jobs=threads)
+        return crf.fit(*_columns(train), dev=_columns(dev))
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the figure, and what follows."""

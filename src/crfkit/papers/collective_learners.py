@@ -66,7 +66,7 @@ def learn(
     """
     mark = np.where(known, data.label, -1).astype(np.int32)
     whole, part = _batch(data, learner, mark, None), _batch(data, learner, mark, known)
-    options: dict[str, Any] = {"objective": learner.objective, "threads": threads}
+    options: dict[str, Any] = {"objective": learner.objective, "n_jobs": threads}
     if learner.links and isinstance(learner.objective, Likelihood):
         options |= {"method": BeliefPropagation(), "optimizer": _ROUGH}
     begun = time.perf_counter()

@@ -192,7 +192,7 @@ class Constraints:
 
     def _run(self, train: Dataset, test: Dataset) -> dict[tuple[str, str], float]:
         threads = self.given.threads
-        model = ChainCRF(threads=threads).fit(train).model_
+        model = ChainCRF(n_jobs=threads).fit(train).model_
         local = replace(model, structure=Chain(model.structure.labels, constraints=[Scheme("BIO")]))
         rules = mined([spans(tags) for tags in gold_labels(train)])
         gold = gold_labels(test)

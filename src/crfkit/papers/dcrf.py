@@ -184,7 +184,7 @@ class DynamicCRF:
         """Return tags and phrases of the test sentences."""
         if learner == JOINT:
             y = {"p": [[p for _, p, _ in row] for row in rows], "y": [[y for _, _, y in row] for row in rows]}
-            crf = FactorialCRF(template=WORDS, threads=self.given.threads)
+            crf = FactorialCRF(features=WORDS, n_jobs=self.given.threads)
             crf.set_params(objective=Likelihood(l2=self.chosen[JOINT]))
             found = crf.fit(_words(rows), y).predict(_words(test))
             return found["p"], found["y"]
@@ -212,7 +212,7 @@ class DynamicCRF:
 
     def _chain(self, name: str, template: str, X: Any, y: Any, test: Any) -> list[list[str]]:
         objective = Likelihood(l2=self.chosen[name])
-        crf = ChainCRF(template=template, objective=objective, threads=self.given.threads)
+        crf = ChainCRF(features=template, objective=objective, n_jobs=self.given.threads)
         found: list[list[str]] = crf.fit(X, y).predict(test)
         return found
 

@@ -147,9 +147,9 @@ class Ecoc:
             shared: dict[str, Any] = {
                 "objective": Likelihood(l2=L2),
                 "metric": "token_accuracy",
-                "threads": self.given.threads,
+                "n_jobs": self.given.threads,
             }
-            crf = CodeCRF(columns=columns, seed=seed, **shared) if columns else ChainCRF(**shared)
+            crf = CodeCRF(columns=columns, random_state=seed, **shared) if columns else ChainCRF(**shared)
             begun = time.process_time()
             crf.fit(train)
             self.learned[key] = crf, time.process_time() - begun, test

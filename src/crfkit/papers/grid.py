@@ -20,7 +20,7 @@ import numpy as np
 
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.inference.methods import BeliefPropagation
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.metrics.counts import ratio
@@ -129,7 +129,9 @@ class Grid:
             return w
 
         threads = self.given.threads
-        fit = GraphFit(batch, objective, Features(), optimizer, TRAINING, stop, init=start, threads=threads)
+        fit = GraphFit(
+            batch, objective, FeatureSelection(), optimizer, TRAINING, stop, init=start, threads=threads
+        )
         return fit.run(None, None, None, [], 0.0)
 
     def page(self, found: Mapping[str, Result]) -> Page:

@@ -17,7 +17,7 @@ from crfkit import data as corpora
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
-from crfkit.linear.features import Chosen, Features
+from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.objectives import Likelihood
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
@@ -121,7 +121,7 @@ class InductionExperiment:
         data, test = self._data(learner, seed)
         step = self.sizes[0]
         options = Induction(per_round=step, longest=1 if learner == INDUCED_ATOMS else 3)
-        run = InductionRun(data, Chain(), Likelihood(), Features(), options, seed, self.given.threads)
+        run = InductionRun(data, Chain(), Likelihood(), FeatureSelection(), options, seed, self.given.threads)
         scores = {}
         for size in range(step, self.sizes[-1] + 1, step):
             run.add(run.look()[1])
@@ -146,8 +146,8 @@ class InductionExperiment:
 
     def _score(self, data: Dataset, pairs: Any, test: Dataset) -> float:
         """Return the F1 of a model with these features."""
-        features, threads = Features(Chosen(pairs)), self.given.threads
-        model = train(data, features=features, objective=Likelihood(), threads=threads, progress=False)
+        features, threads = FeatureSelection(Chosen(pairs)), self.given.threads
+        model = train(data, selection=features, objective=Likelihood(), threads=threads, progress=False)
         return 100.0 * model.evaluate(test, "segment_f1", threads=threads)
 
     def page(self, found: Mapping[str, Result]) -> Page:

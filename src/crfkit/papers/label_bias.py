@@ -18,7 +18,7 @@ import numpy as np
 from crfkit import inference
 from crfkit.demo.label_bias import NAMES, STATES, WORDS, network
 from crfkit.estimators import MEMM, ChainCRF
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.metrics import token_scores
 from crfkit.objectives import Likelihood, Local
 from crfkit.papers.experiment import Given, Quantity
@@ -104,11 +104,11 @@ class LabelBias:
 
 
 def _predicted(name: str, train: Words, words: list[str], threads: int | None) -> list[list[str]]:
-    features = Features("all", start=True)
+    features = FeatureSelection("all", start=True)
     model: ChainCRF = (
-        ChainCRF(features=features, objective=Likelihood(l2=L2), threads=threads)
+        ChainCRF(selection=features, objective=Likelihood(l2=L2), n_jobs=threads)
         if name == "CRF"
-        else MEMM(features=features, objective=Local(l2=L2), threads=threads)
+        else MEMM(selection=features, objective=Local(l2=L2), n_jobs=threads)
     )
     found: list[list[str]] = model.fit(_items(train[0]), train[1]).predict(_items(words))
     return found

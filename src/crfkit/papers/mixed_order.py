@@ -144,10 +144,10 @@ class MixedOrder:
         alpha, name = self._keys()[quantity.name]
         (x, y), (x_test, y_test) = self._drawn(alpha, seed)
         models: dict[str, Any] = {
-            "HMM": HMM(template=_TEMPLATE, threads=self.threads),
-            "MEMM": MEMM(features="all", objective=Local(l2=L2), template=_TEMPLATE, threads=self.threads),
+            "HMM": HMM(features=_TEMPLATE, n_jobs=self.threads),
+            "MEMM": MEMM(selection="all", objective=Local(l2=L2), features=_TEMPLATE, n_jobs=self.threads),
             "CRF": ChainCRF(
-                features="all", objective=Likelihood(l2=L2), template=_TEMPLATE, threads=self.threads
+                selection="all", objective=Likelihood(l2=L2), features=_TEMPLATE, n_jobs=self.threads
             ),
         }
         found = models[name].fit(x, y).predict(x_test)
@@ -198,7 +198,7 @@ class MixedOrder:
     def _curve(self, name: str, seed: int) -> Reading:
         (x, y), _ = self._drawn(CURVED, seed)
         data = labeled(Extractor(Recipe.parse(_TEMPLATE), label=None)(x, self.threads), y, Alphabet())
-        options: dict[str, Any] = {"features": "all", "objective": Likelihood(l2=L2), "threads": self.threads}
+        options: dict[str, Any] = {"selection": "all", "objective": Likelihood(l2=L2), "n_jobs": self.threads}
         best = train(data, optimizer="lbfgs", **options)
         assert best.training is not None
         least, curve = best.training.loss - best.training.gap, curve_of(best)

@@ -137,7 +137,7 @@ class MultiLabel:
         if learner == LOGISTIC:
             return [_logistic(X, Y, l2, other) for other in asked]
         graph, joined = self.graph(pairs, Y)
-        crf = GraphCRF(graph, objective=Likelihood(l2=l2), threads=self.given.threads)
+        crf = GraphCRF(graph, objective=Likelihood(l2=l2), n_jobs=self.given.threads)
         if learner == MARGIN:
             crf.set_params(objective=MaxMargin(l2=l2), optimizer=OneSlack(gap=GAP))
         crf.fit(batch_of(graph, joined, X, Y))

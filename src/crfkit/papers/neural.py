@@ -16,7 +16,7 @@ from typing import Any
 from crfkit import data as corpora
 from crfkit._safe.cached import once
 from crfkit.constraints import Scheme
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
 from crfkit.papers.experiment import Given, Quantity
@@ -122,7 +122,7 @@ class Neural:
         return train(
             self.data.items[0],
             objective=Likelihood(l2=L2),
-            features=Features(transitions="observed"),  # as CRFsuite
+            selection=FeatureSelection(transitions="observed"),  # as CRFsuite
             stop=Stop(tolerance=1e-5),
             threads=self.given.threads,
         )

@@ -120,7 +120,7 @@ def learned(
         optimizer = AveragedPerceptron(max_passes=passes, seed=seed)
         options = {"structure": Chain(constraints=PAIRS), "objective": "perceptron", "optimizer": optimizer}
     features = "all" if name == "CRF, complete features" else "observed"
-    model = train(data, features=features, seed=seed, threads=corpus.threads, progress=False, **options)
+    model = train(data, selection=features, seed=seed, threads=corpus.threads, progress=False, **options)
     return model, tags(model.predict(test, threads=corpus.threads))
 
 

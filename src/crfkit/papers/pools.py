@@ -136,15 +136,15 @@ class Pools:
         return 100.0 * crf.score(task.test)
 
     def _fitted(self, learner: str, train: Dataset, dev: Dataset, seed: int) -> ChainCRF:
-        shared: dict[str, Any] = {"metric": "segment_f1", "threads": self.given.threads}
+        shared: dict[str, Any] = {"metric": "segment_f1", "n_jobs": self.given.threads}
         free = Likelihood(l2=0.0)
         if learner == PLAIN:
             return ChainCRF(objective=free, **shared).fit(train)
         if learner == PENALIZED:
             tried = [ChainCRF(objective=Likelihood(l2=l2), **shared).fit(train) for l2 in PENALTIES]
             return max(tried, key=lambda crf: crf.score(dev))
-        pool = OpinionPool(objective=free, whole=True, seed=seed, **POOLS[learner], **shared)
-        return pool.fit(train, X_dev=dev)
+        pool = OpinionPool(objective=free, whole=True, random_state=seed, **POOLS[learner], **shared)
+        return pool.fit(train, dev=dev)
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the figure, and what follows."""

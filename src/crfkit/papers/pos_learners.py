@@ -15,7 +15,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators import HMM
 from crfkit.features import Extractor, Recipe
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood, Local
 from crfkit.training.learners.generative import Smoothing
@@ -73,7 +73,7 @@ def tagged(name: str, half: Half, option: Any, threads: int | None) -> list[list
     """Train a model with an l2, or the HMM with a smoothing; return the tags of the test sentences."""
     if name == "HMM":
         emission, least = option
-        hmm = HMM(smoothing=Smoothing(emission=emission), min_count=least, template=WORDS, threads=threads)
+        hmm = HMM(smoothing=Smoothing(emission=emission), min_count=least, features=WORDS, n_jobs=threads)
         hmm.fit(_words(half.train), [[tag for _, tag in one] for one in half.train])
         return hmm.predict(_words(half.test))
     data, test = data_of(name, half, threads)
@@ -96,7 +96,7 @@ def model_of(name: str, data: Dataset, l2: float, threads: int | None, **options
         data,
         structure="local-chain" if local else "chain",
         objective=Local(l2=l2) if local else Likelihood(l2=l2),
-        features=Features(transitions="observed"),
+        selection=FeatureSelection(transitions="observed"),
         threads=threads,
         progress=False,
         **options,

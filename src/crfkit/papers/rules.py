@@ -196,7 +196,7 @@ def _learn(data: Linked, program: Program, seed: int, threads: int | None) -> di
     rules = Rules(*program.rules, kinds={"topic": data.classes}) if program.rules else None
     batch = _by_hand(data, mark) if rules is None else _grounded(rules, data, mark)
     ready = time.perf_counter()
-    crf = GraphCRF(batch.graph, objective=program.objective, threads=threads, **program.options).fit(batch)
+    crf = GraphCRF(batch.graph, objective=program.objective, n_jobs=threads, **program.options).fit(batch)
     done = time.perf_counter()
     found = crf.predict_proba(batch, given={"topic": mark}, method=BeliefPropagation())["topic"]
     best: NDArray[Any] = found.argmax(axis=1)[asked]

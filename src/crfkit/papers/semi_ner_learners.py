@@ -66,9 +66,9 @@ class Learner:
         """Return what is trained."""
         goal = Likelihood(l2=self.l2)
         if self.segmental:
-            return SemiCRF(objective=goal, threads=threads)
+            return SemiCRF(objective=goal, n_jobs=threads)
         return ChainCRF(
-            Chain(order=self.order), objective=goal, encoding=ENCODINGS[self.name], threads=threads
+            Chain(order=self.order), objective=goal, train_scheme=ENCODINGS[self.name], n_jobs=threads
         )
 
 

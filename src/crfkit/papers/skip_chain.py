@@ -20,7 +20,7 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.estimators import ChainCRF
 from crfkit.graphs import scopes
 from crfkit.inference.methods import BeliefPropagation
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.layout import Layout
 from crfkit.metrics.counts import ratio
@@ -140,7 +140,7 @@ class SkipChain:
 
     def _chain(self, train: Pointers, l2: float) -> ChainCRF:
         X, y = self._sequences(train)
-        return ChainCRF(objective=Likelihood(l2=l2), threads=self.given.threads).fit(X, y)
+        return ChainCRF(objective=Likelihood(l2=l2), n_jobs=self.given.threads).fit(X, y)
 
     def _labeled(self, chain: ChainCRF, mails: Pointers) -> Ids:
         shares = chain.predict_proba(self._sequences(mails)[0])
@@ -168,7 +168,7 @@ class SkipChain:
         )
 
     def _skip_chain(self, train: Pointers, chain: ChainCRF, l2: float, skip_l2: float) -> GraphModel:
-        batch, features = self.batch(train), Features()
+        batch, features = self.batch(train), FeatureSelection()
         fit = GraphFit(
             batch,
             Likelihood(l2=l2, transition_l2=skip_l2),

@@ -14,7 +14,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
-from crfkit.linear.features import Chosen, Features
+from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
@@ -47,7 +47,7 @@ class Fit(TrainingRun[Model]):
         data: TrainingData,
         structure: Structure,
         objective: Objective,
-        features: Features,
+        features: FeatureSelection,
         optimizer: Optimizer | str,
         stop: Stop,
         init: Init = None,
@@ -61,7 +61,7 @@ class Fit(TrainingRun[Model]):
         self.notes = data.check(structure)
         if not self.all_pairs and "path" not in data.kinds and not _has_labels(data):
             if self.likely is not None:
-                raise ValueError('features="likely" needs plain labels; use features="all"')
+                raise ValueError('selection="likely" needs plain labels; use selection="all"')
             self.notes.append(
                 "no position has a plain label, so every attribute gets a weight for every label"
             )

@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 import numpy as np
 
 from crfkit.data.dataset import Dataset
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.linear.restrict import restrict
@@ -135,7 +135,7 @@ def forecast(
     data: Dataset,
     *,
     structure: Structure | str = "chain",
-    features: Features | str = "observed",
+    selection: FeatureSelection | str = "observed",
     objective: Objective | str | None = None,
     optimizer: Optimizer | str = "auto",
     stop: Stop = _STOP,
@@ -170,7 +170,7 @@ def forecast(
     asked = structure_of(structure)
     goal = objective_of(objective, optimizer, asked.objective)
     labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
-    return forecast_of(Fit(known, labeled, goal, Features.of(features), optimizer, Stop.of(stop)))
+    return forecast_of(Fit(known, labeled, goal, FeatureSelection.of(selection), optimizer, Stop.of(stop)))
 
 
 def forecast_of(fit: Fit, *, timed: bool = True) -> Forecast:

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 
-__all__ = ["in_the_shell", "refuse_unknown"]
+__all__ = ["in_the_shell", "refuse_unknown", "translated"]
 
 
 class _Here(NamedTuple):
@@ -42,11 +42,16 @@ _TWICE = "CRFsuite's penalty is c2 * |w|^2, without the half: l2 is twice c2"
 _OVER = "l2 is 1 / {name}"
 _LIKELIHOOD = {name: _Here(name, "Likelihood") for name in Likelihood.__dataclass_fields__}
 # Which argument an object is given as; objects that are not here are optimizers.
-_ARGUMENTS = {"Likelihood": "objective", "Chain": "structure", "Features": "features", "Stop": "stop"}
+_ARGUMENTS = {
+    "Likelihood": "objective",
+    "Chain": "structure",
+    "FeatureSelection": "selection",
+    "Stop": "stop",
+}
 # Options of objects that train and estimators are given.
 _OF_OBJECTS: dict[str, _Here] = {
     **{name: _Here(name, "Chain") for name in ("order", "constraints")},
-    **{f.name: _Here(f.name, "Features") for f in fields(Features) if f.name != "which"},
+    **{f.name: _Here(f.name, "FeatureSelection") for f in fields(FeatureSelection) if f.name != "which"},
     **{f.name: _Here(f.name, "Stop") for f in fields(Stop)},
 }
 _NAMES: dict[str, _Here] = {
@@ -59,14 +64,21 @@ _NAMES: dict[str, _Here] = {
     "C": _Here("l2", "Likelihood", _inverse, _OVER),
     "gaussian_variance": _Here("l2", "Likelihood", _inverse, _OVER),
     "class_weight": _Here("label_weights", "Likelihood"),
-    "min_freq": _Here("min_count", "Features"),
-    "minfreq": _Here("min_count", "Features"),
-    "all_possible_states": _Here("which", "Features", lambda yes: "all" if yes else "observed"),
-    "all_possible_transitions": _Here("transitions", "Features", lambda yes: "all" if yes else "observed"),
+    "min_freq": _Here("min_count", "FeatureSelection"),
+    "minfreq": _Here("min_count", "FeatureSelection"),
+    "all_possible_states": _Here("which", "FeatureSelection", lambda yes: "all" if yes else "observed"),
+    "all_possible_transitions": _Here(
+        "transitions", "FeatureSelection", lambda yes: "all" if yes else "observed"
+    ),
     "verbose": _Here("progress", "", bool),
     "n_jobs": _Here("threads"),
+    "threads": _Here("threads"),
     "nthread": _Here("threads"),
     "random_state": _Here("seed"),
+    "seed": _Here("seed"),
+    "template": _Here("features"),
+    "pattern": _Here("features"),
+    "encoding": _Here("train_scheme"),
     "max_iter": _Here("max_iterations", "Stop"),
     "maxiter": _Here("max_iterations", "Stop"),
     "optimizer": _Here("optimizer"),
@@ -86,6 +98,8 @@ _NAMES: dict[str, _Here] = {
     "variance": _Here("variance", "AROW"),
     "gamma": _Here("gamma", "AROW"),
 }
+# Options of `train` as estimators spell them, after scikit-learn.
+_ESTIMATORS = {"threads": "n_jobs", "seed": "random_state"}
 # Algorithms of CRFsuite, CRF++ and Wapiti as options here; others are names of optimizers, or unknown.
 _MISTAKES = {"objective": "perceptron"}
 _ALGORITHMS: dict[str, dict[str, str]] = {
@@ -128,10 +142,13 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
 
     Examples
     --------
-    >>> refuse_unknown({"c1": 0.1, "c2": 1.0}, "ChainCRF", ["objective"])
+    >>> refuse_unknown({"c1": 0.1, "c2": 1.0}, "train", ["objective"])
     Traceback (most recent call last):
-    TypeError: ChainCRF has no option c1, c2: write objective=Likelihood(l1=0.1, l2=2.0) (CRFsuite's penalty
+    TypeError: train has no option c1, c2: write objective=Likelihood(l1=0.1, l2=2.0) (CRFsuite's penalty
     is c2 * |w|^2, without the half: l2 is twice c2)
+    >>> refuse_unknown({"c1": 0.1, "threads": 2}, "ChainCRF", ["l1", "l2", "n_jobs"])
+    Traceback (most recent call last):
+    TypeError: ChainCRF has no option c1, threads: write l1=0.1, n_jobs=2
     >>> refuse_unknown({"order": 2}, "train", ["structure"])
     Traceback (most recent call last):
     TypeError: train has no option order: write structure=Chain(order=2)
@@ -145,6 +162,8 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     why: list[str] = []
     for name, value in unknown.items():
         here = _NAMES.get(name)
+        if here is not None and _ESTIMATORS.get(here.option) in options:
+            here = here._replace(option=_ESTIMATORS[here.option])
         if name == "algorithm":
             chosen = _ALGORITHMS.get(str(value).lower(), {"optimizer": value})
             plain.update({option: repr(name) for option, name in chosen.items()})
@@ -154,7 +173,7 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
             _raise_misspelt(name, value, who, options)
         else:
             shown = _shown(here, value)
-            if here.of:
+            if here.of and here.option not in options:
                 parts[here.of].append(f"{here.option}={shown}")
             else:
                 plain[here.option] = shown
@@ -173,6 +192,11 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     if why:
         advice = [f"{advice[0]} ({'; '.join(why)})"] if advice else ["; ".join(why)]
     raise TypeError(f"{who} has no option {', '.join(unknown)}: {advice[0]}")
+
+
+def translated(name: str) -> bool:
+    """Return whether an option of another tool, or of an object, has a hint."""
+    return name in _NAMES or name in _NEEDLESS or name == "algorithm"
 
 
 #: Options here as the command line spells them; others have to be set in Python.

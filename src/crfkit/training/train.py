@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import OBJECTIVES
@@ -47,7 +47,7 @@ def train(
     dev: Dataset | None = ...,
     *,
     structure: Structure | str | None = ...,
-    features: Features | str = ...,
+    selection: FeatureSelection | str = ...,
     objective: Objective | str | None = ...,
     optimizer: Optimizer | str = ...,
     init: Init = ...,
@@ -67,7 +67,7 @@ def train(
     data: GraphBatch,
     dev: GraphBatch | None = ...,
     *,
-    features: Features | str = ...,
+    selection: FeatureSelection | str = ...,
     objective: Objective | str | None = ...,
     optimizer: Optimizer | str = ...,
     method: Method | str | None = ...,
@@ -90,7 +90,7 @@ def train(
     dev: Any = None,
     *,
     structure: Structure | str | None = None,
-    features: Features | str = "observed",
+    selection: FeatureSelection | str = "observed",
     objective: Objective | str | None = None,
     optimizer: Optimizer | str = "auto",
     method: Method | str | None = None,
@@ -121,9 +121,9 @@ def train(
         What is labeled how: a `Chain`, the default, a `LocalChain` (a maximum-entropy Markov model) or
         `SemiMarkov` segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their
         names are found in the data. Graphs bring theirs.
-    features : Features, or one of "observed", "all", "likely"
-        Which weights there are: ``Features(min_count=3, transitions="observed")``. A word is short for
-        ``Features(which=...)``.
+    selection : FeatureSelection, or one of "observed", "all", "likely"
+        Which weights there are: ``FeatureSelection(min_count=3, transitions="observed")``. A word is short
+        for ``FeatureSelection(which=...)``.
     objective : an objective, or its name, optional
         What to optimize, penalty included: ``Likelihood(l2=0.5)``, or another of `crfkit.objectives`.
         "perceptron" has optimizers of its own: "perceptron", "perceptron-plain", "pa", "arow", "mira",
@@ -155,7 +155,7 @@ def train(
         interrupted. One that cannot be written (a full disk) gives a warning; training goes on.
     unlabeled : Dataset, optional
         Further sequences without labels, for the objectives "entropy" and "posterior". Attributes that only
-        they have get weights by ``features="all"``.
+        they have get weights by ``selection="all"``.
     sample_weight : array [N], optional
         Weight of each sequence or graph: 2 is as if it were there twice.
     seed : int
@@ -200,8 +200,8 @@ def train(
 
     Options of one subject lie together:
 
-    >>> from crfkit import Chain, Features, Stop
-    >>> options = {"features": Features(min_count=2), "stop": Stop(tolerance=1e-3)}
+    >>> from crfkit import Chain, FeatureSelection, Stop
+    >>> options = {"selection": FeatureSelection(min_count=2), "stop": Stop(tolerance=1e-3)}
     >>> model = train(ItemExtractor()(X, [["D", "A", "N"], ["D", "N"]]), structure=Chain(order=2), **options)
     >>> model.layout.order, model.layout.weights
     (2, 37)
@@ -218,7 +218,7 @@ def train(
     """
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
-    kept, ending = Features.of(features), Stop.of(stop)
+    kept, ending = FeatureSelection.of(selection), Stop.of(stop)
     check_number("seed", seed, whole=True)
     if threads is not None:
         check_number("threads", threads, 1, whole=True)

@@ -11,7 +11,7 @@ from crfkit.cli.groups.compose import option
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
-    from crfkit.linear.features import Features as Selection
+    from crfkit.linear.features import FeatureSelection as Selection
     from crfkit.models.tags import Outside
     from crfkit.structures.structure import Structure
 
@@ -100,13 +100,13 @@ class Model:
     @property
     def kept(self) -> Selection:
         """Which pairs of attribute and label have weights; transitions are not among them yet."""
-        from crfkit.linear.features import Features
+        from crfkit.linear.features import FeatureSelection
 
         if self.selection not in ("observed", "all", "likely"):
             raise ValueError(f"--selection is {self.selection!r}, expected observed, all or likely")
         if self.transitions not in (None, "all", "observed", "none"):
             raise ValueError(f"--transitions is {self.transitions!r}, expected all, observed or none")
-        return replace(Features.of(self.selection), min_count=self.min_count)
+        return replace(FeatureSelection.of(self.selection), min_count=self.min_count)
 
     def weights(self, extract: Extractor | None) -> Selection:
         """Return which weights there are: transitions as given, or as templates ask for them."""

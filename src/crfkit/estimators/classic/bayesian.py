@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from crfkit import inference
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.errors import warn_about
+from crfkit.estimators.base import Estimator
 from crfkit.estimators.graph import GraphCRF
 from crfkit.inference.methods import Auto, Elimination
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.labelings import labelings_of
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.posterior import Posterior, power_ep
@@ -39,7 +39,7 @@ _FULL = 1000
 _METHOD: Final = Auto()
 
 
-class BayesianCRF(BaseEstimator):
+class BayesianCRF(Estimator):
     """A conditional random field whose weights have a posterior distribution: Qi, Szummer & Minka (2005).
 
     The posterior is a Gaussian found by power expectation propagation; predictions average over it. For few
@@ -53,7 +53,7 @@ class BayesianCRF(BaseEstimator):
         Of the normal prior of each weight; `GraphCRF` calls 1 / variance its l2.
     covariance : {"auto", "full", "diagonal"}
         Which covariances of weights are kept; "auto": all up to 1,000 weights, else variances only.
-    features : Features, or one of "observed", "all"
+    selection : FeatureSelection, or one of "observed", "all"
         Which weights attributes get.
     most : int
         Graphs with at most so many labelings are summed exactly in the posterior.
@@ -66,8 +66,8 @@ class BayesianCRF(BaseEstimator):
         less than `tolerance` standard deviations, and variances by less than that share.
     method : a method of `crfkit.inference.methods`, or its name
         Who sums in predictions.
-    seed : int
-    threads : int, optional
+    random_state : int, optional
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -102,28 +102,28 @@ class BayesianCRF(BaseEstimator):
         graph: Graph,
         variance: float = 1.0,
         covariance: Covariance = "auto",
-        features: Features | str = "observed",
+        selection: FeatureSelection | str = "observed",
         most: int = 2**10,
         draws: int = 1000,
         samples: int = 100,
         max_sweeps: int = 500,
         tolerance: float = 1e-4,
         method: Method | str = _METHOD,
-        seed: int = 0,
-        threads: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.graph = graph
         self.variance = variance
         self.covariance = covariance
-        self.features = features
+        self.selection = selection
         self.most = most
         self.draws = draws
         self.samples = samples
         self.max_sweeps = max_sweeps
         self.tolerance = tolerance
         self.method = method
-        self.seed = seed
-        self.threads = threads
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: GraphBatch, y: None = None) -> Self:
         """Find the best weights, then the posterior around them; warn where it did not converge.
@@ -141,13 +141,13 @@ class BayesianCRF(BaseEstimator):
             objective=Likelihood(l2=1.0 / self.variance),
             optimizer=LBFGS(tolerance=1e-8),
             method=Elimination(),
-            features=self.features,
-            threads=self.threads,
+            selection=self.selection,
+            n_jobs=self._threads,
         ).fit(X)
         self.map_: GraphModel = best.model_
-        loss = GraphLoss(Likelihood(), self.map_.layout, X, Elimination(), threads=self.threads)
+        loss = GraphLoss(Likelihood(), self.map_.layout, X, Elimination(), threads=self._threads)
         w = np.array(self.map_.w)
-        found = labelings_of(loss, w, most=self.most, draws=self.draws, seed=self.seed, method=Elimination())
+        found = labelings_of(loss, w, most=self.most, draws=self.draws, seed=self._seed, method=Elimination())
         full = self.covariance == "full" or (self.covariance == "auto" and loss.size <= _FULL)
         prior = np.full(loss.size, float(self.variance))
         self.posterior_: Posterior = power_ep(
@@ -187,10 +187,10 @@ class BayesianCRF(BaseEstimator):
         """Return the probability of each label, averaged over the posterior: kind -> [V, L]."""
         scores, method = GraphScores(self.map_.layout, self.map_.fitted(X)), method_of(self.method)
         total: dict[str, Floats] = {}
-        drawn = self.posterior_.sample(self.samples, self.seed)
+        drawn = self.posterior_.sample(self.samples, self._seed)
         for w in drawn:
-            potentials = scores.potentials(w, threads=self.threads)
-            found = inference.marginals(potentials, cliques=False, method=method, threads=self.threads)
+            potentials = scores.potentials(w, threads=self._threads)
+            found = inference.marginals(potentials, cliques=False, method=method, threads=self._threads)
             for kind in X.graph.kinds:
                 total[kind] = total.get(kind, 0.0) + found[kind] / len(drawn)
         return total

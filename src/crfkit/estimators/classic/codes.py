@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats, Ids
@@ -19,7 +20,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.sink import write_bytes
 from crfkit.estimators.base import QUERIES
 from crfkit.estimators.chain import ChainCRF
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.models.files.estimators import FileFields, chain_of, refusing
@@ -28,17 +29,14 @@ from crfkit.models.predictions import gold_labels
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding
 from crfkit.models.store import ModelFileError
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.gold import Path as Labeling
 from crfkit.structures.structure import Structure
-from crfkit.training.choose import objective_of
 from crfkit.training.classic.codes import CODES, Bits, code_of, nearest, product_of
 from crfkit.training.classic.many import Task, train_all
 from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit, Init
-from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import with_labels_of
 
@@ -48,10 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["CodeCRF"]
 
 Decoder = Literal["product", "marginals", "hamming"]
-_CHAIN: Final = Chain()
-_FEATURES: Final = Features()
-_LIKELIHOOD: Final = Likelihood()
-_STOP: Final = Stop()
 _LACKS: Final = (
     "the columns whose bits decide, of which it is the product: save the estimator with "
     'estimator.save(folder), and open that with CodeCRF.load(folder), or fit with decoder="product"'
@@ -77,9 +71,11 @@ class CodeCRF(ChainCRF):
         Of a random code: by default ten times the logarithm of L to base 2, or all that there are.
     structure : Chain
         Order of the columns; its constraints hold in the product.
-    features, objective, optimizer, stop
+    selection, objective, optimizer, stop
         Of each column, as in `ChainCRF`.
-    template, encoding, metric, seed, threads
+    l1, l2, order, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    features, train_scheme, metric, random_state, n_jobs
         As in `ChainCRF`.
 
     Attributes
@@ -119,32 +115,51 @@ class CodeCRF(ChainCRF):
         code: Any = "random",
         decoder: Decoder = "product",
         columns: int | None = None,
-        structure: Chain | str = _CHAIN,
-        features: Features | str = _FEATURES,
-        objective: Objective | str = _LIKELIHOOD,
+        structure: Chain | str | None = None,
+        selection: FeatureSelection | str | None = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
-        stop: Stop = _STOP,
-        template: Any = None,
-        encoding: str | None = None,
+        stop: Stop | None = None,
+        features: Any = None,
+        train_scheme: str | None = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
-        **unknown: NoReturn,
+        l1: float | None = None,
+        l2: float | None = None,
+        order: int | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
-        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.code = code
         self.decoder = decoder
         self.columns = columns
         self.structure = structure
-        self.features = features
+        self.selection = selection
         self.objective = objective
         self.optimizer = optimizer
         self.stop = stop
-        self.template = template
-        self.encoding = encoding
+        self.features = features
+        self.train_scheme = train_scheme
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.order = order
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
+    ) -> Self:
+        """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
+        return super().fit(X, y, sample_weight=sample_weight, progress=progress)
 
     def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
         """Return the labels of each sequence by the decoder: always a list of lists of strings."""
@@ -219,7 +234,7 @@ class CodeCRF(ChainCRF):
         """Return the labels of the decoder as a metric reads them."""
         spelling = self.model_.spelling_for(metric)
         if self.decoder == "product":
-            return spelling.tags(self.model_._path(data, threads=self.threads))
+            return spelling.tags(self.model_._path(data, threads=self._threads))
         return spelling.tags(Labeling(data.batch.seq_ptr, self._nearest(data)))
 
     def _nearest(self, data: Dataset) -> Ids:
@@ -227,9 +242,9 @@ class CodeCRF(ChainCRF):
         bits = np.empty((data.batch.positions, len(self.columns_)))
         for i, column in enumerate(self.columns_):
             if self.decoder == "hamming":
-                bits[:, i] = column._path(data, threads=self.threads).label
+                bits[:, i] = column._path(data, threads=self._threads).label
             else:
-                each: list[Floats] = [np.zeros((0, 2)), *column.predict_proba(data, threads=self.threads)]
+                each: list[Floats] = [np.zeros((0, 2)), *column.predict_proba(data, threads=self._threads)]
                 bits[:, i] = np.concatenate(each)[:, 1]
         return nearest(self.code_, bits)
 
@@ -240,16 +255,17 @@ class CodeCRF(ChainCRF):
         progress: bool | None,
         dev: Dataset | None = None,
         init: Init = None,  # columns begin at 0
+        unlabeled: Dataset | None = None,
     ) -> Model:
-        self._check(structure, dev)
+        self._check(structure)
         assert isinstance(structure, Chain)
         data = data.freeze()
         labels = data.labels.strings()
-        code = code_of(self.code, labels, self.columns, self.seed)
+        code = code_of(self.code, labels, self.columns, self._seed)
         whole = with_labels_of(structure, labels)
-        known = TrainingData(data, self.threads)
+        known = TrainingData(data, self._threads)
         known.check(whole)
-        features, objective = Features.of(self.features), objective_of(self.objective, self.optimizer)
+        features, objective = self._part("selection"), self._part("objective")
         self._check_size(data, whole, features)
         binary = Chain(["0", "1"], order=structure.order)
         made_by = data.extractor and replace(data.extractor, encoding=None, label_column=None)
@@ -259,13 +275,13 @@ class CodeCRF(ChainCRF):
             def make(threads: int) -> Fit:
                 batch = data.batch.renamed(labels=code[:, i].astype(np.int32), label_count=2)
                 view = TrainingData(replace(plain, batch=batch).freeze(), threads)
-                stop = Stop.of(self.stop)
-                return Fit(view, binary, objective, features, self.optimizer, stop, None, self.seed)
+                stop = self._part("stop")
+                return Fit(view, binary, objective, features, self.optimizer, stop, None, self._seed)
 
             return Task(f"column {i}", make)
 
         tasks = [task(i) for i in range(code.shape[1])]
-        trained = train_all(tasks, threads=self.threads, progress=progress, what="columns")
+        trained = train_all(tasks, threads=self._threads, progress=progress, what="columns")
         self.columns_, self.code_ = trained.models, code
         summary = trained.summary(
             f"CodeCRF of {objective!r}",
@@ -280,7 +296,7 @@ class CodeCRF(ChainCRF):
     def _check_decoder(self) -> None:
         check_choice("decoder", self.decoder, get_args(Decoder))
 
-    def _check(self, structure: Structure, dev: Dataset | None) -> None:
+    def _check(self, structure: Structure) -> None:
         self._check_decoder()
         if isinstance(self.code, str):
             check_choice("code", self.code, CODES, "the bits of each label")
@@ -293,10 +309,8 @@ class CodeCRF(ChainCRF):
                 f"the decoder {self.decoder!r} chooses each label by itself and keeps no constraints; use "
                 'decoder="product"'
             )
-        if dev is not None:
-            raise ValueError("CodeCRF does not stop by held-out data; leave X_dev and y_dev out")
 
-    def _check_size(self, data: Dataset, structure: Structure, features: Features) -> None:
+    def _check_size(self, data: Dataset, structure: Structure, features: FeatureSelection) -> None:
         """Refuse a product that is too large before anything is trained."""
         estimate = Layout.estimate(data.batch, structure, all_pairs=True, **features.options())
         try:

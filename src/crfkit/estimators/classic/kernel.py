@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,6 @@ from crfkit.models.known import Watch
 from crfkit.models.model import Metric, Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
-from crfkit.objectives import MaxMargin
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.training.choose import objective_of
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelChainCRF"]
 
-_CHAIN: Final = Chain()
-_MARGIN: Final = MaxMargin()
-_STOP: Final = Stop(tolerance=1e-3)
 _KIND = "crfkit kernel chain"
 
 
@@ -73,7 +69,9 @@ class KernelChainCRF(SequenceQueries, Estimator):
         The largest Gram matrix: 8 bytes for each pair of positions.
     metric : str or function
         Of `score`, as in `ChainCRF`.
-    seed, threads
+    l1, l2, order, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    random_state, n_jobs
         As in `ChainCRF`.
 
     Attributes
@@ -99,6 +97,7 @@ class KernelChainCRF(SequenceQueries, Estimator):
     classes_: NDArray[np.object_]
     n_iter_: int
 
+    _defaults: ClassVar[Mapping[str, Any]] = {"objective": "max-margin"}
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "structure": structure_of,
         "objective": objective_of,
@@ -113,14 +112,18 @@ class KernelChainCRF(SequenceQueries, Estimator):
         degree: float = 3.0,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
-        structure: Chain | str = _CHAIN,
-        objective: Objective | str = _MARGIN,
+        structure: Chain | str | None = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "one-slack",
-        stop: Stop = _STOP,
+        stop: Stop | None = None,
         max_bytes: float = 2**30,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        order: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -133,10 +136,14 @@ class KernelChainCRF(SequenceQueries, Estimator):
         self.stop = stop
         self.max_bytes = max_bytes
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.order = order
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Train on sequences, and forget what was learned before.
 
         Parameters
@@ -150,7 +157,7 @@ class KernelChainCRF(SequenceQueries, Estimator):
         """
         similarity = self._similarity()
         check_number("max_bytes", self.max_bytes)
-        data = read(X, None, self.threads)
+        data = read(X, None, self._threads)
         if y is not None:
             data = labeled(data, y, Alphabet())
         data = weighted(has_gold(data, "KernelChainCRF", "labels"), sample_weight)
@@ -162,12 +169,12 @@ class KernelChainCRF(SequenceQueries, Estimator):
         factor = Factor.of(similarity(rows, rows))
         model = train(
             _with_columns(data, factor.columns).freeze(),
-            structure=self.structure,
-            objective=self.objective,
+            structure=self._part("structure"),
+            objective=self._part("objective"),
             optimizer=self.optimizer,
-            stop=self.stop,
-            seed=self.seed,
-            threads=self.threads,
+            stop=self._part("stop"),
+            seed=self._seed,
+            threads=self._threads,
             progress=False,
         )
         w, part, L = model.w.copy(), model.layout.parts["dense"], model.layout.labels

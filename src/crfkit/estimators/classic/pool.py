@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,14 +12,12 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.chain import ChainCRF
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import End, Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
-from crfkit.training.choose import objective_of
 from crfkit.training.classic.many import Task, train_all
 from crfkit.training.classic.pool import KINDS, Kind, learn_weights, pooled
 from crfkit.training.classic.subsets import (
@@ -31,16 +29,11 @@ from crfkit.training.classic.subsets import (
     random_subsets,
 )
 from crfkit.training.fit import Fit, Init
-from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import with_labels_of
 
 __all__ = ["OpinionPool"]
 
-_CHAIN: Final = Chain()
-_FEATURES: Final = Features()
-_LIKELIHOOD: Final = Likelihood()
-_STOP: Final = Stop()
 _WAYS: Final = ("random", "positional", "label")
 
 
@@ -70,9 +63,11 @@ class OpinionPool(ChainCRF):
     held_out : float
         Share of the sequences that only the weights of the experts are learned from; 0: from those that the
         experts learn from. Data given as ``X_dev`` take its place.
-    structure, features, objective, optimizer, stop
+    structure, selection, objective, optimizer, stop
         Of each expert, as in `ChainCRF`.
-    template, encoding, metric, seed, threads
+    l1, l2, order, min_count, max_iterations : optional
+        Fields of the parts, as in `ChainCRF`.
+    features, train_scheme, metric, random_state, n_jobs
         As in `ChainCRF`.
 
     Attributes
@@ -94,7 +89,7 @@ class OpinionPool(ChainCRF):
     >>> from crfkit.estimators.classic import OpinionPool
     >>> X = [["the", "old", "dog"], ["a", "dog"], ["the", "dog"]]
     >>> y = [["D", "A", "N"], ["D", "N"], ["D", "N"]]
-    >>> pool = OpinionPool(subsets="positional", template="w[-1..1]", held_out=0.0).fit(X, y)
+    >>> pool = OpinionPool(subsets="positional", features="w[-1..1]", held_out=0.0).fit(X, y)
     >>> pool.subsets_, pool.weights_.round(3).shape
     (['current', 'before', 'after'], (3,))
     >>> pool.predict([["a", "old", "dog"]])
@@ -119,19 +114,22 @@ class OpinionPool(ChainCRF):
         whole: bool = False,
         weights: Kind = "sum-to-one",
         held_out: float = 0.1,
-        structure: Chain | str = _CHAIN,
-        features: Features | str = _FEATURES,
-        objective: Objective | str = _LIKELIHOOD,
+        structure: Chain | str | None = None,
+        selection: FeatureSelection | str | None = None,
+        objective: Objective | str | None = None,
         optimizer: Optimizer | str = "auto",
-        stop: Stop = _STOP,
-        template: Any = None,
-        encoding: str | None = None,
+        stop: Stop | None = None,
+        features: Any = None,
+        train_scheme: str | None = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
-        **unknown: NoReturn,
+        l1: float | None = None,
+        l2: float | None = None,
+        order: int | None = None,
+        min_count: int | None = None,
+        max_iterations: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
-        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.experts = experts
         self.subsets = subsets
         self.share = share
@@ -139,15 +137,20 @@ class OpinionPool(ChainCRF):
         self.weights = weights
         self.held_out = held_out
         self.structure = structure
-        self.features = features
+        self.selection = selection
         self.objective = objective
         self.optimizer = optimizer
         self.stop = stop
-        self.template = template
-        self.encoding = encoding
+        self.features = features
+        self.train_scheme = train_scheme
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.l1 = l1
+        self.l2 = l2
+        self.order = order
+        self.min_count = min_count
+        self.max_iterations = max_iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _train(
         self,
@@ -156,6 +159,7 @@ class OpinionPool(ChainCRF):
         progress: bool | None,
         dev: Dataset | None = None,
         init: Init = None,  # experts have weights of their own and begin at 0
+        unlabeled: Dataset | None = None,
     ) -> Model:
         self._check()
         data = data.freeze()
@@ -163,23 +167,23 @@ class OpinionPool(ChainCRF):
             raise ValueError("a pool of local chains is not a local chain; use structure=Chain()")
         structure = with_labels_of(structure, data.labels.strings())
         rest, judge = self._split(data, dev)
-        objective, features = objective_of(self.objective, self.optimizer), Features.of(self.features)
+        objective, features = self._part("objective"), self._part("selection")
         subsets = [*self._subsets(rest), *([Subset("everything")] if self.whole else [])]
 
         def task(k: int, subset: Subset) -> Task:
             def make(threads: int) -> Fit:
                 view = SubsetData(rest, subset, threads)
-                stop, seed = Stop.of(self.stop), self.seed
+                stop, seed = self._part("stop"), self._seed
                 return Fit(view, structure, objective, features, self.optimizer, stop, None, seed)
 
             return Task(f"expert {k + 1} ({subset.name})", make)
 
         tasks = [task(k, subset) for k, subset in enumerate(subsets)]
-        trained = train_all(tasks, threads=self.threads, progress=progress, what="experts")
+        trained = train_all(tasks, threads=self._threads, progress=progress, what="experts")
         experts = trained.models
         equal = pooled(experts, np.full(len(experts), 1.0 / len(experts)))
         kind: Kind = "equal" if trained.interrupted else self.weights
-        found = learn_weights(experts, equal.batch_of(judge), kind, threads=self.threads)
+        found = learn_weights(experts, equal.batch_of(judge), kind, threads=self._threads)
         self.experts_, self.weights_ = experts, found.weights
         self.subsets_ = [subset.name for subset in subsets]
         told = [f"{a:.4f} of {name}" for a, name in zip(found.weights, self.subsets_, strict=True)]
@@ -210,7 +214,7 @@ class OpinionPool(ChainCRF):
             return data, dev
         if not self.held_out or self.weights == "equal":
             return data, data
-        N, order = len(data), np.random.default_rng(self.seed).permutation(len(data))
+        N, order = len(data), np.random.default_rng(self._seed).permutation(len(data))
         n = max(round(self.held_out * N), 1)
         if n >= N:
             raise ValueError(
@@ -221,7 +225,7 @@ class OpinionPool(ChainCRF):
     def _subsets(self, data: Dataset) -> list[Subset]:
         if self.subsets == "random":
             experts = 4 if self.experts is None else self.experts
-            return random_subsets(data, experts, self.share, self.seed)
+            return random_subsets(data, experts, self.share, self._seed)
         if self.subsets == "label":
             return label_subsets(data.labels.strings(), self.experts)
         made = (

@@ -6,9 +6,10 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats, Ids, Pointers
@@ -16,7 +17,7 @@ from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import QUERIES
 from crfkit.estimators.chain import ChainCRF
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.models.files.estimators import chain_of, read_parts, write_parts
 from crfkit.models.model import Metric, Model
 from crfkit.models.results import PerSequence
@@ -27,7 +28,6 @@ from crfkit.structures import Chain
 from crfkit.structures.gold import Path
 from crfkit.structures.structure import Structure
 from crfkit.training.fit import Init
-from crfkit.training.foreign import refuse_unknown
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of, train
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VotedPerceptron"]
 
-_CHAIN: Final = Chain()
-_FEATURES: Final = Features()
 _KIND = "crfkit voted perceptron"
 _VOTING = ("positions", "labelings")
 _LACKS = (
@@ -64,7 +62,9 @@ class VotedPerceptron(ChainCRF):
         whole labelings, of which the first vector's wins a tie.
     max_passes : int
         Passes over the data.
-    structure, features, template, encoding, metric, seed, threads
+    order, min_count : optional
+        Fields of the parts, as in `ChainCRF`.
+    structure, selection, features, train_scheme, metric, random_state, n_jobs
         As in `ChainCRF`.
 
     Attributes
@@ -93,7 +93,7 @@ class VotedPerceptron(ChainCRF):
 
     _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
         "structure": structure_of,
-        "features": Features.of,
+        "selection": FeatureSelection.of,
     }
 
     def _absent(self) -> Mapping[str, str]:
@@ -108,26 +108,39 @@ class VotedPerceptron(ChainCRF):
         votes: int = 100,
         voting: Literal["positions", "labelings"] = "positions",
         max_passes: int = 10,
-        structure: Chain | str = _CHAIN,
-        features: Features | str = _FEATURES,
-        template: Any = None,
-        encoding: str | None = None,
+        structure: Chain | str | None = None,
+        selection: FeatureSelection | str | None = None,
+        features: Any = None,
+        train_scheme: str | None = None,
         metric: Metric | str = "auto",
-        seed: int = 0,
-        threads: int | None = None,
-        **unknown: NoReturn,
+        order: int | None = None,
+        min_count: int | None = None,
+        random_state: int | None = 0,
+        n_jobs: int | None = None,
     ) -> None:
-        refuse_unknown(unknown, type(self).__name__, self._get_param_names())
         self.votes = votes
         self.voting = voting
         self.max_passes = max_passes
         self.structure = structure
+        self.selection = selection
         self.features = features
-        self.template = template
-        self.encoding = encoding
+        self.train_scheme = train_scheme
         self.metric = metric
-        self.seed = seed
-        self.threads = threads
+        self.order = order
+        self.min_count = min_count
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
+    ) -> Self:
+        """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
+        return super().fit(X, y, sample_weight=sample_weight, progress=progress)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the vectors, their votes and the model to a file that `load` opens, or nothing at all.
@@ -168,22 +181,21 @@ class VotedPerceptron(ChainCRF):
         progress: bool | None,
         dev: Dataset | None = None,
         init: Init = None,
+        unlabeled: Dataset | None = None,
     ) -> Model:
         check_number("votes", self.votes, 1, whole=True)
         check_number("max_passes", self.max_passes, 1, whole=True)
         check_choice("voting", self.voting, _VOTING)
-        if dev is not None:
-            raise ValueError("VotedPerceptron has no use for a dev set: leave X_dev out, and set max_passes")
         ballot = Ballot(self.votes)
         model = train(
             data.freeze(),
             structure=structure,
-            features=self.features,
+            selection=self._part("selection"),
             objective=Perceptron(),
-            optimizer=VotedTraining(ballot=ballot, max_passes=self.max_passes, seed=self.seed),
+            optimizer=VotedTraining(ballot=ballot, max_passes=self.max_passes, seed=self._seed),
             stop=Stop(),
-            seed=self.seed,
-            threads=self.threads,
+            seed=self._seed,
+            threads=self._threads,
             progress=progress,
         )
         self.voters_ = np.array(ballot.voters).reshape(-1, len(model.w))
@@ -201,8 +213,8 @@ class VotedPerceptron(ChainCRF):
 
     def _path(self, data: Dataset) -> Path:
         """Return the labels with most votes."""
-        batch, L = self.model_.batch_of(data, threads=self.threads), len(self.classes_)
-        each = [replace(self.model_, w=w)._path(batch, threads=self.threads) for w in self.voters_]
+        batch, L = self.model_.batch_of(data, threads=self._threads), len(self.classes_)
+        each = [replace(self.model_, w=w)._path(batch, threads=self._threads) for w in self.voters_]
         found = [path.label for path in each]  # [V][P]
         if self.voting == "labelings":
             return Path(batch.seq_ptr, _favorites(np.array(found), self.votes_, batch.seq_ptr))

@@ -26,10 +26,10 @@ class GraphDifferences(SparseSums):
 
     Examples
     --------
-    >>> from crfkit import Features, Graph
+    >>> from crfkit import FeatureSelection, Graph
     >>> from crfkit.linear.graphs.layout import graph_layout
     >>> batch = Graph({"a": 2}, word=["a"]).batch(labels={"a": [0, 1]}, graph_ptr=[0, 1, 2])
-    >>> differences = GraphDifferences(graph_layout(batch, Features()))
+    >>> differences = GraphDifferences(graph_layout(batch, FeatureSelection()))
     >>> ptr, place, amount = differences(batch, np.array([0, 1]), np.array([1, 1]), np.ones(2))
     >>> ptr.tolist(), place.tolist(), amount.tolist()
     ([0, 2, 2], [0, 1], [1.0, -1.0])

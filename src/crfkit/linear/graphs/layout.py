@@ -14,7 +14,7 @@ import numpy as np
 
 from crfkit.arrays import Bools, Ids, Pointers, pointers
 from crfkit.linear.block import Block
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.plan import Estimate
 from crfkit.structures.graphs.batch import GraphBatch
@@ -58,7 +58,7 @@ def gold_columns(batch: GraphBatch, clique: str) -> Ids:
     return np.where(known, numbers[tuple(np.maximum(labels, 0).T)], -1).astype(np.int32)
 
 
-def graph_layout(batch: GraphBatch, features: Features) -> Layout:
+def graph_layout(batch: GraphBatch, features: FeatureSelection) -> Layout:
     """Return the layout of a batch.
 
     With observed features an attribute has weights for the columns that the gold takes where it occurs; where
@@ -89,7 +89,7 @@ def graph_layout(batch: GraphBatch, features: Features) -> Layout:
 
 
 def _rows(
-    batch: GraphBatch, clique: str, given: CliqueFeatures | None, columns: int, features: Features
+    batch: GraphBatch, clique: str, given: CliqueFeatures | None, columns: int, features: FeatureSelection
 ) -> tuple[Pointers, Ids]:
     Estimate({clique: columns}, 0).check(features.max_weights)
     every = np.arange(columns, dtype=np.int32)

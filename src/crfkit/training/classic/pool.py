@@ -42,10 +42,10 @@ def common(experts: Sequence[Model]) -> tuple[Layout, Floats]:
 
     Examples
     --------
-    >>> from crfkit import Features, train
+    >>> from crfkit import FeatureSelection, train
     >>> from crfkit.features import ItemExtractor
     >>> data = ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]])
-    >>> experts = [train(data, features=Features(transitions=which)) for which in ("none", "all")]
+    >>> experts = [train(data, selection=FeatureSelection(transitions=which)) for which in ("none", "all")]
     >>> layout, w = common(experts)
     >>> layout.weights, w.shape, bool((pooled(experts, [0.5, 0.5]).w == w.mean(axis=0)).all())
     (6, (2, 6), True)

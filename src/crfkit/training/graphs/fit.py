@@ -19,7 +19,7 @@ from crfkit.inference.methods import Auto
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
-from crfkit.linear.features import Features
+from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
@@ -59,7 +59,7 @@ class GraphFit(TrainingRun[GraphModel]):
         self,
         batch: GraphBatch,
         objective: Objective,
-        features: Features,
+        features: FeatureSelection,
         optimizer: Optimizer | str,
         method: Method,
         stop: Stop,
@@ -236,7 +236,7 @@ def training_method(given: Method | str | None) -> Method:
 def graph_fit(
     data: GraphBatch,
     objective: Objective,
-    features: Features,
+    selection: FeatureSelection,
     optimizer: Optimizer | str,
     method: Method | str | None,
     stop: Stop,
@@ -249,7 +249,7 @@ def graph_fit(
     return GraphFit(
         checked_graphs(data, data.graph, "data"),
         objective,
-        features,
+        selection,
         optimizer,
         training_method(method),
         stop,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from crfkit.data.dataset import Dataset
-from crfkit.linear.features import Chosen, Features
+from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
@@ -49,7 +49,7 @@ def induce(
     *,
     induction: Induction | None = None,
     structure: Chain | None = None,
-    features: Features | None = None,
+    selection: FeatureSelection | None = None,
     objective: Likelihood | None = None,
     optimizer: Optimizer | str = "auto",
     metric: Metric | str = "auto",
@@ -72,7 +72,7 @@ def induce(
     induction : Induction, optional
         How many rounds, how many features in each, and so on.
     structure : Chain, optional
-    features : Features, optional
+    selection : FeatureSelection, optional
         The other weights: transitions, start and stop, and their limits.
     objective : Likelihood, optional
         ``Likelihood(l2=1.0)`` by default; its l2 is the penalty of the gains too.
@@ -97,7 +97,7 @@ def induce(
     """
     options = induction or Induction()
     goal = objective or Likelihood()
-    kept = Features.of(features or Features())
+    kept = FeatureSelection.of(selection or FeatureSelection())
     asked = structure or Chain()
     checked = checked_dataset(data, "data")
     _check(checked, asked, goal, kept)
@@ -131,7 +131,7 @@ def induce(
         ready,
         dev,
         structure=asked,
-        features=replace(kept, which=Chosen(pairs)),
+        selection=replace(kept, which=Chosen(pairs)),
         objective=goal,
         optimizer=optimizer,
         metric=metric,
@@ -144,7 +144,7 @@ def induce(
     return Induced(model, tuple(rounds), number, reason)
 
 
-def _check(data: Dataset, structure: Chain, objective: Likelihood, features: Features) -> None:
+def _check(data: Dataset, structure: Chain, objective: Likelihood, features: FeatureSelection) -> None:
     """Refuse what induction is not for, before it begins."""
     batch = data.batch
     if batch.label is None:

@@ -12,7 +12,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features import Conjunctions
 from crfkit.features.conjunctions import AND
-from crfkit.linear.features import Chosen, Features
+from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
 from crfkit.structures.structure import Structure
@@ -37,7 +37,7 @@ class InductionRun:
         data: Dataset,
         structure: Structure,
         objective: Likelihood,
-        features: Features,
+        features: FeatureSelection,
         options: Induction,
         seed: int,
         threads: int | None,
