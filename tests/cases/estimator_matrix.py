@@ -67,7 +67,6 @@ NOT_YET: dict[str, tuple[str, str]] = {
     "kbest": (_READY, "graphs of y are not made"),
     "sample": (_READY, "graphs of y are not made"),
     "log_prob": (_READY, "graphs of y are not made"),
-    "entropy": (_READY, "graphs of y are not made"),
     "explain": (_READY, "graphs of y are not made"),
     "evaluate": (" ".join(TABLE), "a verb of models"),
     "save": (f"{_READY} BayesianCRF", "how X becomes graphs is in no file; pickle works"),

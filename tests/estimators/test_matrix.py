@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import joblib  # type: ignore[import-untyped]
+import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from crfkit import estimators
+from crfkit.structures.graphs.batch import GraphBatch
 from tests.cases.estimator_matrix import ALWAYS, NOT_YET, REASONS, TABLE, VERBS
 from tests.cases.every_estimator import CASES, same
 
@@ -111,3 +113,12 @@ def test_files_of_others_and_functions_are_refused_by_name(tmp_path: Path) -> No
             kind(name).load(path)
     with pytest.raises(ValueError, match="segment_features are functions, which a file cannot keep"):
         CASES["SemiCRF of functions"].fitted().save(path)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if TABLE[name][VERBS.index("entropy")] == "y"])
+def test_entropies_are_those_of_each_sample(name: str) -> None:
+    one = CASES[name]
+    found = np.asarray(one.fitted().entropy(one.X))
+    assert found.shape == (one.X.graphs if isinstance(one.X, GraphBatch) else len(one.X),)
+    assert (found >= 0.0).all()
+    assert found.max() > 0.0

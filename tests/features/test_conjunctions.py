@@ -224,5 +224,5 @@ def test_native_tables_are_checked() -> None:
 
 
 def test_features_of_conjunctions_follow_the_options() -> None:
-    model, X, y = learned(features=FeatureSelection(min_count=3))
+    model, X, y = learned(selection=FeatureSelection(min_count=3))
     assert model.predict(X) == y

@@ -39,7 +39,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "items": lambda: model().to_bytes(),
     "hashed": lambda: model(hashed=64).to_bytes(),
     "order2": lambda: model(
-        structure=Chain(order=2), features=FeatureSelection(start=True, stop=True)
+        structure=Chain(order=2), selection=FeatureSelection(start=True, stop=True)
     ).to_bytes(),
     "columns": lambda: native_model().to_bytes(),
     "segments": lambda: model(structure=SemiMarkov(max_length=3)).to_bytes(),

@@ -63,7 +63,9 @@ MODELS = {
     "order 2": lambda: columns_model("0[0]; 0[-1]", structure=Chain(order=2)),
     "order 0": lambda: columns_model("0[0]", structure=Chain(order=0)),
     "constraints": lambda: columns_model(
-        "0[0]", structure=Chain(constraints=[Scheme("BIO")]), features=FeatureSelection(start=True, stop=True)
+        "0[0]",
+        structure=Chain(constraints=[Scheme("BIO")]),
+        selection=FeatureSelection(start=True, stop=True),
     ),
     "dense": dense_model,
 }

@@ -193,9 +193,9 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "order 2 and start weights, which Wapiti's": (
             "wapiti",
-            lambda: made(wapiti, structure=Chain(order=2), features=FeatureSelection(start=True)),
+            lambda: made(wapiti, structure=Chain(order=2), selection=FeatureSelection(start=True)),
         ),
-        "stop weights, which CRF": ("crfpp", lambda: made(crfpp, features=FeatureSelection(stop=True))),
+        "stop weights, which CRF": ("crfpp", lambda: made(crfpp, selection=FeatureSelection(stop=True))),
         "constraints, which CRF": ("crfpp", bound),
         "steps that are normalized by themselves, which CRF": (
             "crfpp",
@@ -225,7 +225,7 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
         ),
         "leave no string for plain transitions; train with one for them, such as b": (
             "wapiti",
-            lambda: made('b%m[0,0,"x*"]\n*%m[0,0,"x*"]', features=FeatureSelection(transitions="all")),
+            lambda: made('b%m[0,0,"x*"]\n*%m[0,0,"x*"]', selection=FeatureSelection(transitions="all")),
         ),
     }  # fmt: skip
 

@@ -144,7 +144,7 @@ def parts(blocks, sequences):
             attr=rng.integers(0, A, P * width), label=rng.integers(0, 2, P)), *names)
 
 def fit(data):
-    train(data, optimizer=sys.argv[2], stop=Stop(max_iterations=1), features="all",
+    train(data, optimizer=sys.argv[2], stop=Stop(max_iterations=1), selection="all",
         progress=False)
 
 folder = Path(sys.argv[1])

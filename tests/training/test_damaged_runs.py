@@ -52,7 +52,7 @@ def each(tree: Any) -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize("features", ["observed", "likely"])
 def test_every_field_of_a_checkpoint(tmp_path: Path, features: str) -> None:
     data = labeled(np.random.default_rng(0))
-    fit(data, tmp_path, dev=data, features=features)
+    fit(data, tmp_path, dev=data, selection=features)
     path = tmp_path / "checkpoint.safetensors"
     tree = dict(read_tree(path))
     small = {name: value for name, value in tree.items() if name not in STATES}
@@ -63,7 +63,7 @@ def test_every_field_of_a_checkpoint(tmp_path: Path, features: str) -> None:
         write_tree(path, {**{name: tree[name] for name in STATES}, **changed})
         said = ""
         try:
-            model = fit(data, tmp_path, 5, dev=data, features=features)
+            model = fit(data, tmp_path, 5, dev=data, selection=features)
         except ValueError as error:
             said = str(error)
         assert str(path) in said if said else np.isfinite(model.w).all(), f"{what}: {said}"

@@ -166,14 +166,14 @@ def test_likelihood_with_bounds_is_stationary() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_attractive_graphs_stay_submodular(threads: int) -> None:
     batch = loops(7, attractive=True)
-    given: dict[str, Any] = {"objective": MaxMargin(l2=0.1), "method": MinCut(), "threads": threads}
+    given: dict[str, Any] = {"objective": MaxMargin(l2=0.1), "method": MinCut(), "n_jobs": threads}
     crf = GraphCRF(batch.graph, **given).fit(batch)
     training = crf.model_.training
     assert training is not None
     assert training.converged
     assert "Within" in training.certificate
     assert crf.predict(batch, method=MinCut()).how.exact.all()
-    other = GraphCRF(batch.graph, **{**given, "threads": 3 - threads}).fit(batch)
+    other = GraphCRF(batch.graph, **{**given, "n_jobs": 3 - threads}).fit(batch)
     np.testing.assert_array_equal(crf.model_.w, other.model_.w)
 
 

@@ -328,7 +328,7 @@ def test_what_it_is_not_for_is_refused() -> None:
     refused("induction is for the likelihood", objective="max-margin")
     refused("needs an L2 penalty and no L1", objective=Likelihood(l1=0.5))
     refused("needs an L2 penalty", objective=Likelihood(l2=0.0))
-    refused("what induction finds: leave it out", features=FeatureSelection("all"))
+    refused("what induction finds: leave it out", selection=FeatureSelection("all"))
     refused("gains more than 1000000.0 at .* tokens; a larger beam", induction=Induction(min_gain=1e6))
     plain = [[["a"] if label == "same" else ["b"] for label in labels] for labels in y]
     options = Induction(start="observed", iterations=50, margin=0.0)

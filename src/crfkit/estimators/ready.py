@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from crfkit import inference
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -18,7 +19,7 @@ from crfkit.estimators.base import Estimator
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.queries import judged, weights_of
 from crfkit.inference.graphs import GraphLabeling
-from crfkit.inference.methods.how import How
+from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
@@ -76,6 +77,17 @@ class ReadyMade(Estimator):
 
     def _method(self) -> Method | str | None:
         return self.method
+
+    def batch(self, X: Any) -> GraphBatch:
+        """Return the graphs of X, for queries of `model_`."""
+        raise NotImplementedError
+
+    def entropy(self, X: Any) -> Numbers:
+        """Return the entropy of the labels of each graph, [N] nats, or the method's approximation of it."""
+        batch = self.batch(X)
+        scores = self.model_.potentials(batch, threads=self._threads)
+        found: Numbers = inference.entropy(scores, method=self._method(), threads=self._threads)
+        return found
 
     def _fitted(self) -> GraphModel:
         check_is_fitted(self, "model_")

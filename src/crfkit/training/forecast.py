@@ -60,7 +60,7 @@ class Forecast:
     attributes: int
     weights: int  #: that training will have
     by_kind: dict[str, int]  #: the same by the slot of scores: node, transition, ...
-    all_pairs: int  #: weights with ``features="all"``
+    all_pairs: int  #: weights with ``selection="all"``
     optimizer: str
     why: str  #: why this optimizer
     held: int  #: bytes that the program and the data have now; 0 where the system does not say
