@@ -224,7 +224,7 @@ def _train_graphs(job: Job) -> None:
             "objective": training.goal(),
             "optimizer": solver,
             "method": method,
-            "features": model.kept,
+            "selection": model.kept,
             "seed": training.seed,
         },
         stop=stop,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from crfkit.models.graph_model import Given, GraphModel, accuracy
 from crfkit.structures.graphs.batch import GraphBatch
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from crfkit.models.explanation import Explanation
 
 __all__ = ["GraphQueries"]
@@ -147,7 +150,24 @@ class GraphQueries(Estimator):
         method: Method | str | None = None,
     ) -> Explanation:
         """Explain why variables of one graph, ``X[0]``, have their labels; see `GraphModel.explain`."""
-        return self._model.explain(x, at, given=given, method=method, threads=self.threads)
+        return self._model.explain(x, at, given=given, method=method, threads=self._threads)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file that `load` and `crfkit.load` open."""
+        self._model.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return a fitted estimator of a file; parameters that it does not tell are the defaults."""
+        from crfkit.models.files import load
+
+        model = load(path)
+        if not isinstance(model, GraphModel):
+            raise TypeError(f"{os.fsdecode(path)} holds no model of graphs: use crfkit.load")
+        made = cls(model.graph)
+        made.model_ = model
+        made.n_iter_ = 0 if model.training is None else model.training.iterations
+        return made
 
     def plot(self, clique: str, *, attribute: str | int | None = None) -> Any:
         """Return a heat map of the learned table of a clique as a matplotlib figure (the extra ``plot``)."""

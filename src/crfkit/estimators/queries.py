@@ -127,7 +127,7 @@ class SequenceQueries(Estimator):
     @unless_absent
     def explain(self, x: Any, at: int | None = None) -> Explanation:
         """Explain why the labels of one sequence won, everywhere or at one position: `Model.explain`."""
-        return self.model_.explain(self._data([x]), at, threads=self.threads)
+        return self.model_.explain(self._data([x]), at, threads=self._threads)
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:

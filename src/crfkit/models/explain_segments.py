@@ -43,7 +43,7 @@ def explain_segments(model: Model, one: Batch, at: int | None, threads: int | No
     --------
     >>> from crfkit import SemiCRF
     >>> X, y = [["in", "New", "York"], ["York", "is", "old"]], [["O", "B-C", "I-C"], ["B-C", "O", "O"]]
-    >>> model = SemiCRF(template="w[0]; segment: w[..]").fit(X, y).model_
+    >>> model = SemiCRF(features="w[0]; segment: w[..]").fit(X, y).model_
     >>> decision = model.explain(["New", "York"])[0]
     >>> decision.label, decision.positions, decision.runner_up
     ('C', 2, 'O C')

@@ -135,7 +135,8 @@ def objective_of(
     (Perceptron(), Perceptron(), 1.0)
     """
     if given is None:
-        made = by_name(optimizer) if isinstance(optimizer, str) and optimizer != "auto" else optimizer
+        named = isinstance(optimizer, str) and optimizer != "auto"
+        made = by_name(optimizer, graphs=True) if named else optimizer
         given = "perceptron" if PerceptronSequences in getattr(made, "needs", ()) else default
     if isinstance(given, str):
         known = {**OBJECTIVES, **objectives.ON_GRAPHS}

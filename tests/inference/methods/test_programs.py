@@ -168,7 +168,7 @@ def test_constraints_name_variables_of_the_whole_graph() -> None:
 
 
 def test_constraints_of_another_type_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"expected objects of crfkit\.methods\.Linear"):
+    with pytest.raises(TypeError, match=r"expected objects of crfkit\.inference\.methods\.Linear"):
         IntegerProgram(constraints=cast("Any", [{("a", 0, 0): 1.0}]))
     assert hash(IntegerProgram(constraints=[Linear({("a", 0, 0): 1.0})])) is not None
 
