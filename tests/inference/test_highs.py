@@ -116,7 +116,7 @@ def test_time_ends_in_another_process(elsewhere: list[Any]) -> None:
     "method", [IntegerProgram(columns=10**6), LinearProgram(columns=10**6)], ids=["ilp", "lp"]
 )
 def test_a_signal_ends_the_wait_and_the_process(method: Any, elsewhere: list[Any]) -> None:
-    scores = hard(36)
+    scores = hard(90)
     assert seconds_until_heard(lambda: method.best(scores, 1), after=2.0) < SOON
     assert elsewhere
     assert all(child.returncode is not None and not alive(child.pid) for child in elsewhere)
@@ -162,7 +162,7 @@ def child_of(pid: int) -> int:
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)], ids=str
 )
 def test_infer_hears_signals(method: str, number: signal.Signals, status: int, tmp_path: Path) -> None:
-    save_graph(hard(), tmp_path / "m.LG")
+    save_graph(hard(80), tmp_path / "m.LG")
     with subprocess.Popen(
         [
             sys.executable,
