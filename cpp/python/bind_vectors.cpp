@@ -174,6 +174,25 @@ std::vector<double> move_in_orthant(const Kernels& kernels, Reals l1, Reals w, R
   });
 }
 
+// x of R x = right, or of R' x = right, where R is the upper triangle of a matrix [k, k].
+Given<double> solve_upper(Reals matrix, Reals right, bool transposed) {
+  const std::size_t k = right.size();
+  check_length("matrix", matrix.size(), k * k);
+  std::vector<double> x(right.begin(), right.end());
+  for (std::size_t n = 0; n < k; ++n) {
+    const std::size_t i = transposed ? n : k - 1 - n;
+    const double* row = matrix.data() + i * k;
+    if (transposed) {
+      x[i] /= row[i];
+      for (std::size_t j = i + 1; j < k; ++j) x[j] -= row[j] * x[i];
+    } else {
+      for (std::size_t j = i + 1; j < k; ++j) x[i] -= row[j] * x[j];
+      x[i] /= row[i];
+    }
+  }
+  return give(std::move(x));
+}
+
 }  // namespace
 
 void bind_vectors(nb::module_& m) {
@@ -190,6 +209,7 @@ void bind_vectors(nb::module_& m) {
   m.def("align", &align, "kernels"_a, "l1"_a, "pseudo"_a, "direction"_a.noconvert(), "threads"_a);
   m.def("move_in_orthant", &move_in_orthant, "kernels"_a, "l1"_a, "w"_a, "pseudo"_a, "direction"_a,
         "length"_a, "out"_a.noconvert(), "threads"_a);
+  m.def("solve_upper", &solve_upper, "matrix"_a, "right"_a, "transposed"_a);
 }
 
 }  // namespace crfkit

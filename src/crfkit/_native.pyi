@@ -452,6 +452,9 @@ def move_in_orthant(
     out: NDArray[np.float64],
     threads: int,
 ) -> list[float]: ...
+def solve_upper(
+    matrix: NDArray[np.float64], right: NDArray[np.float64], transposed: bool
+) -> NDArray[np.float64]: ...
 
 class Problem:
     @staticmethod

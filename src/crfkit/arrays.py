@@ -136,19 +136,18 @@ def solved(matrix: Floats, right: Floats) -> Floats:
     return solved_upper(rows[:, :k], rows[:, k])
 
 
-def solved_upper(matrix: Floats, right: Floats) -> Floats:
-    """Return x of matrix x = right, of which only the upper triangle is looked at.
+def solved_upper(matrix: Floats, right: Floats, *, transposed: bool = False) -> Floats:
+    """Return x of R x = right, or of R' x = right, where R is the upper triangle of a matrix.
 
     Examples
     --------
-    >>> solved_upper(np.array([[2.0, 1.0], [9.0, 4.0]]), np.array([4.0, 8.0])).tolist()
+    >>> matrix = np.array([[2.0, 1.0], [9.0, 4.0]])
+    >>> solved_upper(matrix, np.array([4.0, 8.0])).tolist()
+    [1.0, 2.0]
+    >>> solved_upper(matrix, np.array([2.0, 9.0]), transposed=True).tolist()
     [1.0, 2.0]
     """
-    x = np.array(right, dtype=np.float64)
-    for i in range(len(x) - 1, -1, -1):
-        x[i] /= matrix[i, i]
-        x[:i] -= matrix[:i, i] * x[i]
-    return x
+    return _native.solve_upper(np.ravel(matrix), right, transposed)
 
 
 def pointers(counts: Sequence[int] | NDArray[np.integer[Any] | np.bool_]) -> Pointers:

@@ -71,7 +71,7 @@ def test_every_query_of_an_estimator_warns_once(estimator: Any) -> None:
 
 
 def test_a_kernel_of_items_warns() -> None:
-    made = KernelChainCRF("linear").fit(items(WORDS)[:10], LABELS[:10])
+    made = KernelChainCRF(kernel="linear").fit(items(WORDS)[:10], LABELS[:10])
     with pytest.warns(UnknownAttributesWarning):
         made.predict(items(OTHER, more=False))
     with silent():
@@ -110,6 +110,18 @@ def test_what_any_data_have_does_not_hide_it() -> None:
     assert {"bias", "BOS", "EOS"} <= set(model.attributes)
     with pytest.warns(UnknownAttributesWarning, match=r"of 280 attributes of the data the model knows none"):
         model.predict(items(OTHER))
+
+
+def test_a_hundred_attributes_of_every_position_do_not_hide_it() -> None:
+    def many(words: list[list[str]]) -> list[list[dict[str, Any]]]:
+        always = {f"always{i}": 1.0 for i in range(100)}
+        return [[{"w": word} | always for word in sequence] for sequence in words]
+
+    made = ChainCRF(max_iterations=2).fit(many(WORDS), LABELS)
+    with silent():
+        made.predict(many(WORDS))
+    with pytest.warns(UnknownAttributesWarning, match="knows none"):
+        made.predict(many(OTHER))
 
 
 def test_two_in_a_hundred_are_enough() -> None:

@@ -21,10 +21,10 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import UnknownAttributesWarning, warn_about
-from crfkit.features import Extractor, Recipe
 from crfkit.models.names import Names
 
 if TYPE_CHECKING:
+    from crfkit.features import Recipe
     from crfkit.models.model import Model
 
 __all__ = ["Watch", "inside"]
@@ -33,6 +33,8 @@ _OCCURRENCES: Final = 200  # that decide
 _ENOUGH: Final = 1 << 17  # after so many that are of every position nothing is counted any more
 _SHARE: Final = 0.02  # of them must be known
 _EVERYWHERE: Final = 10  # positions that an attribute of every position is seen at, at least
+_GLANCE: Final = 256  # known attributes that a glance takes in
+_DIFFERENT: Final = 32  # of them that the first position lacks, where it suffices
 _SAMPLE: Final = 4096  # positions of columns that are looked at once more, where few attributes are known
 
 
@@ -67,7 +69,11 @@ class Watch:
 
     def renamed(self, before: Batch, after: Batch, names: Alphabet) -> None:
         """Count the attributes of a batch before and after it lost those that the model does not know."""
-        if self.done or self._bare(before.positions, len(before.attr)):
+        if (
+            self.done
+            or self._varied(len(before.attr), after)
+            or self._bare(before.positions, len(before.attr))
+        ):
             return
         within = inside(before.seq_ptr, 1)
         seen = int(np.diff(before.attr_ptr)[within].sum())
@@ -75,7 +81,11 @@ class Watch:
 
     def items(self, seen: tuple[int, int], after: Batch) -> None:
         """Count the attributes of a batch of items: how many there were in all, and not at the ends."""
-        if self.done or self._bare(after.positions, max(seen[0], len(after.attr))):
+        if (
+            self.done
+            or self._varied(seen[0], after)
+            or self._bare(after.positions, max(seen[0], len(after.attr)))
+        ):
             return
         within = inside(after.seq_ptr, 1)
         ends = np.diff(after.seq_ptr)
@@ -100,6 +110,8 @@ class Watch:
         if _split(ids, int(within.sum()))[1] >= _SHARE * seen:
             self._add(max(seen, len(ids)), made.batch, within)
             return
+        from crfkit.features import Extractor
+
         last = int(np.searchsorted(columns.seq_ptr, _SAMPLE, side="right")) - 1
         first = _first(columns, max(last, 1))
         whole = Extractor(self.recipe, None, longest=1)(first)
@@ -107,6 +119,18 @@ class Watch:
         seen = int(np.diff(whole.batch.attr_ptr)[within].sum())
         after = self.names.renamed(whole, (True, False, False))
         self._add(seen, after, within, () if len(after.attr) else whole.attributes)
+
+    def _varied(self, seen: int, after: Batch) -> bool:
+        """Return whether a glance shows that data are known, and end the count: most data are.
+
+        Half of the attributes are known, and the first 256 of these have 32 that the first position lacks:
+        attributes of every position are not among them, and those of ends are few.
+        """
+        if self._all or not len(after.attr) or seen > 2 * len(after.attr):
+            return False
+        first = after.attr[:_GLANCE].tolist()
+        self.done = len({*first}.difference(first[: int(after.attr_ptr[1])])) >= _DIFFERENT
+        return self.done
 
     def _bare(self, positions: int, attributes: int) -> bool:
         """Return whether data have no attributes at all; warn, where that is so from the first ones on."""

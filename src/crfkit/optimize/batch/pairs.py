@@ -105,8 +105,7 @@ class Pairs:
         c = float(self.sy[-1, -1] / self.yy[-1, -1])
         p = solved_upper(self.sy, self.sg)  # R is the upper triangle
         right = np.diagonal(self.sy) * p + c * (self.yy @ p - self.yg)
-        a = solved_upper(self.sy.T[::-1, ::-1], right[::-1])  # R', turned round, is upper too
-        return a[::-1], -c * p, c
+        return solved_upper(self.sy, right, transposed=True), -c * p, c
 
     def state(self) -> dict[str, Any]:
         """Return everything as arrays."""
