@@ -27,12 +27,12 @@ from crfkit.training.fit import Fit, Init
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
 from crfkit.training.runs.progress import display_for
-from crfkit.training.runs.validation import GraphMetric, check_metric
+from crfkit.training.runs.validation import check_metric
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
     from crfkit.inference.methods.method import Method
-    from crfkit.models.graph_model import GraphModel
+    from crfkit.models.graph_model import GraphMetric, GraphModel
     from crfkit.training.graphs.fit import GraphFit, GraphInit
 
 __all__ = ["structure_of", "train", "with_labels_of"]

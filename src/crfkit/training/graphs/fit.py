@@ -24,17 +24,17 @@ from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family, Objective
-from crfkit.models.graph_model import GraphModel
+from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.objectives import Piecewise
 from crfkit.optimize.problem import End, Optimizer, Stopped
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.data import weights_of
 from crfkit.training.events import Failed, Listener, Summary, tell
 from crfkit.training.graphs.data import arrays_of, check_learnable, checked_graphs, has_hidden_kind
+from crfkit.training.graphs.validation import GraphValidation
 from crfkit.training.runs.checkpoint import Checkpoints, digest
 from crfkit.training.runs.convergence import Certificate, warn_of_convergence
 from crfkit.training.runs.run import TrainingRun, halted_by
-from crfkit.training.runs.validation import GraphMetric, GraphValidation
 from crfkit.training.start import RandomStart, checked_start, warm_graph_start
 from crfkit.training.stop import Stop
 

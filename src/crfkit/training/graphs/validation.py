@@ -1,0 +1,76 @@
+"""The dev set of graphs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from crfkit import inference
+from crfkit.arrays import Floats
+from crfkit.inference.methods.auto import Auto
+from crfkit.inference.methods.method import Method
+from crfkit.linear.graphs.score import GraphScores
+from crfkit.models.graph_model import GraphMetric, GraphModel, accuracy, log_prob
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.training.graphs.data import checked_graphs
+from crfkit.training.runs.validation import Validation
+
+__all__ = ["GraphValidation"]
+
+_BUDGET: Final = 2**22  # cells of a component that is decoded exactly
+
+
+class GraphValidation(Validation[GraphModel]):
+    """The dev score of weights on graphs.
+
+    Parameters
+    ----------
+    model : GraphModel
+        Whose weights vary.
+    dev : GraphBatch
+        Variables without a label do not count.
+    metric : {"auto", "accuracy", "log_prob"} or function
+        The share of right labels (also "auto"), the mean logarithm of the probability of known labels by
+        variable, or a function of gold and predicted labels by kind; more is better.
+    method : Method
+        Who sums and maximizes. An integer program, which a clock ends, is not begun: a score is a function
+        of the weights.
+    threads : int, optional
+    """
+
+    def __init__(
+        self,
+        model: GraphModel,
+        dev: GraphBatch,
+        metric: GraphMetric | str,
+        method: Method,
+        threads: int | None = None,
+    ) -> None:
+        metric = "accuracy" if metric == "auto" else metric
+        if not callable(metric) and metric not in ("accuracy", "log_prob"):
+            raise ValueError(
+                f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_prob' or a function of "
+                "gold and predicted labels by kind"
+            )
+        name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+        super().__init__(model, name, threads)
+        self._metric = metric
+        self._sums, self._best = method, method
+        if isinstance(method, Auto) or method.lacks("best"):
+            self._best = Auto(budget=getattr(method, "budget", _BUDGET), seconds=0.0)
+        self._dev = checked_graphs(dev, model.graph, "dev")
+        self._scores = GraphScores(model.layout, model.fitted(self._dev))
+
+    def __call__(self, w: Floats) -> float:
+        """Return the score of weights [F]."""
+        scores = self._scores.potentials(w, threads=self.threads)
+        label = self._dev.label
+        assert label is not None
+        if self._metric == "log_prob":
+            found = log_prob(scores, label, method=self._sums, threads=self.threads)
+            return float(np.sum(found)) / int((label >= 0).sum())
+        labeling = inference.decode(scores, self._best, threads=self.threads)
+        if callable(self._metric):
+            return float(self._metric(self._dev.by_kind(label), labeling.labels))
+        return accuracy(self._dev, labeling.labels)
