@@ -43,7 +43,7 @@ def measured(corpus: Corpus, name: str, passes: int, votes: int) -> dict[str, An
         warnings.simplefilter("ignore")  # ten passes need not be enough
         begun = time.process_time()
         if name == "voted":
-            judge = VotedPerceptron(votes, max_passes=passes, n_jobs=1).fit(data)
+            judge = VotedPerceptron(votes=votes, max_passes=passes, n_jobs=1).fit(data)
             row["pass"] = (time.process_time() - begun) / judge.n_iter_
             row["voters"], row["weights"] = judge.voters_.shape
         else:

@@ -103,7 +103,9 @@ def test_a_tree_is_scikit_learn_s() -> None:
 @pytest.mark.parametrize("steps", [False, True])
 def test_the_loss_falls_and_the_model_gives_it(shared: bool, steps: bool) -> None:
     X, y = phases(30, 1)
-    crf = BoostedCRF(Boosting(rounds=12, shared=shared, steps=steps, subsample=0.7, trim=0.1)).fit(X, y)
+    crf = BoostedCRF(boosting=Boosting(rounds=12, shared=shared, steps=steps, subsample=0.7, trim=0.1)).fit(
+        X, y
+    )
     assert (np.diff(crf.losses_) < 0.0).all()
     assert -crf.log_prob(X, y).sum() == pytest.approx(crf.losses_[-1], rel=1e-10)
     assert crf.n_iter_ == 12
@@ -121,8 +123,8 @@ def test_trees_learn_what_a_linear_chain_cannot_and_steps_what_labels_alone_cann
     X, y = phases(250, 2)
     X_test, y_test = phases(150, 3)
     linear = ChainCRF().fit(X, y).score(X_test, y_test)
-    labels = BoostedCRF(Boosting(rounds=40)).fit(X, y).score(X_test, y_test)
-    steps = BoostedCRF(Boosting(rounds=40, steps=True)).fit(X, y).score(X_test, y_test)
+    labels = BoostedCRF(boosting=Boosting(rounds=40)).fit(X, y).score(X_test, y_test)
+    steps = BoostedCRF(boosting=Boosting(rounds=40, steps=True)).fit(X, y).score(X_test, y_test)
     assert linear < 0.6
     assert linear + 0.1 < labels < steps - 0.1
     assert steps > 0.88
@@ -133,7 +135,7 @@ def test_dev_set_ends_training_and_the_best_rounds_are_kept() -> None:
     noise = np.random.default_rng(6)
     y = [[str(noise.choice(["odd", "even"])) for _ in one] for one in y]  # nothing can be learned
     X_dev, y_dev = phases(40, 7)
-    crf = BoostedCRF(Boosting(rounds=80, patience=4, shrinkage=0.5)).fit(X, y, dev=(X_dev, y_dev))
+    crf = BoostedCRF(boosting=Boosting(rounds=80, patience=4, shrinkage=0.5)).fit(X, y, dev=(X_dev, y_dev))
     best = int(np.argmin(crf.dev_losses_))
     assert crf.n_iter_ == best < 80
     assert len(crf.dev_losses_) == best + 5
@@ -147,13 +149,13 @@ def test_window_threads_seed_and_constraints() -> None:
     assert made[1].tolist() == [0, 0, 0, 1, 2, 3, 0, 0, 0, 0]
     X, y = phases(20, 8)
     options = Boosting(rounds=4, subsample=0.5, features=0.5)
-    fits = [BoostedCRF(options, window=1, n_jobs=n, random_state=3).fit(X, y) for n in (1, 3)]
+    fits = [BoostedCRF(boosting=options, window=1, n_jobs=n, random_state=3).fit(X, y) for n in (1, 3)]
     assert (fits[0].model_.w == fits[1].model_.w).all()
-    other = BoostedCRF(options, window=1, random_state=4).fit(X, y)
+    other = BoostedCRF(boosting=options, window=1, random_state=4).fit(X, y)
     assert other.losses_[-1] != fits[0].losses_[-1]
     never = Chain(constraints=[Forbid("odd", "odd")])
     kept = [(rows, ["even"] * len(rows)) for rows in X]
-    ruled = BoostedCRF(options, never).fit(
+    ruled = BoostedCRF(boosting=options, structure=never).fit(
         [a for a, _ in kept], [b for _, b in kept[:-1]] + [["odd", *kept[-1][1][1:]]]
     )
     assert all(pair != ("odd", "odd") for one in ruled.predict(X) for pair in pairwise(one))
@@ -161,7 +163,7 @@ def test_window_threads_seed_and_constraints() -> None:
 
 def test_leaves_have_names_that_explain_shows() -> None:
     X, y = phases(60, 9)
-    crf = BoostedCRF(Boosting(rounds=5, leaves=4), window=1).fit(X, y)
+    crf = BoostedCRF(boosting=Boosting(rounds=5, leaves=4), window=1).fit(X, y)
     names = crf.model_.attributes.strings()
     assert any(" & " in name and "x0[0]" in name and "x1[0]" in name for name in names)
     assert {name for name, _ in crf.state_features_} <= set(names)
@@ -169,7 +171,7 @@ def test_leaves_have_names_that_explain_shows() -> None:
 
 def test_files(tmp_path: Path) -> None:
     X, y = phases(25, 10)
-    crf = BoostedCRF(Boosting(rounds=6, steps=True), window=1).fit(X, y)
+    crf = BoostedCRF(boosting=Boosting(rounds=6, steps=True), window=1).fit(X, y)
     path = tmp_path / "boosted.crf"
     crf.save(path)
     again = BoostedCRF.load(path)
@@ -213,7 +215,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="'new', which y does not have"):
         BoostedCRF().fit(X, y, dev=(X, [["new", *one[1:]] for one in y]))
     with pytest.raises(ValueError, match="fitted with 3"):
-        BoostedCRF(Boosting(rounds=2)).fit(X, y).predict([np.zeros((2, 4))])
+        BoostedCRF(boosting=Boosting(rounds=2)).fit(X, y).predict([np.zeros((2, 4))])
     with pytest.raises(TypeError, match="expected Boosting"):
         BoostedCRF(boosting=100).fit(X, y)  # type: ignore[arg-type]
     for options in ({"leaves": 1}, {"subsample": 0.0}, {"trim": 1.0}, {"rounds": 0}):

@@ -111,7 +111,7 @@ def test_parameters_that_do_not_exist() -> None:
     with pytest.raises(ValueError, match="optimizer is 'auto', which has no parameters"):
         ChainCRF().set_params(optimizer__memory=1)
     with pytest.raises(TypeError, match="l3"):
-        ChainCRF(l3=1.0)  # type: ignore[call-arg]
+        ChainCRF(l3=1.0)
 
 
 def test_flat_parameters_are_fields_of_parts() -> None:

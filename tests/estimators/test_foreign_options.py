@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import crfkit
-from crfkit import Chain, ChainCRF, Graph, Stop, optimize
+from crfkit import Chain, ChainCRF, Graph, GraphCRF, Stop, optimize
 from crfkit.estimators import ESTIMATORS
 from crfkit.features import ItemExtractor
 from tests.cases.estimators import X, Y
@@ -72,13 +72,20 @@ def test_every_constructor_and_set_params_have_hints(name: str) -> None:
 
 def test_options_that_nothing_stands_for() -> None:
     with pytest.raises(TypeError, match=r"model_filename: leave it out: models stay in memory; model.save"):
-        ChainCRF(model_filename="m")  # type: ignore[call-arg]
+        ChainCRF(model_filename="m")
     with pytest.raises(TypeError, match=r"write l2=\.\.\."):
-        ChainCRF(c2=None)  # type: ignore[call-arg]
+        ChainCRF(c2=None)
     with pytest.raises(TypeError, match="'banana'; the options are constraints, features, init"):
-        ChainCRF(banana=2)  # type: ignore[call-arg]
+        ChainCRF(banana=2)
 
 
 def test_scikit_learn_sees_the_real_parameters_only() -> None:
     assert "unknown" not in ChainCRF().get_params()
     assert clone(ChainCRF(structure=Chain(order=2))).structure == Chain(order=2)
+
+
+def test_parameters_have_names() -> None:
+    with pytest.raises(TypeError, match=r"ChainCRF takes parameters by name, as in .*; Chain\(.* has none"):
+        ChainCRF(Chain(order=2))
+    with pytest.raises(TypeError, match=r"as in GraphCRF\(graph, n_jobs=1\); 2 has none"):
+        GraphCRF(Graph({"token": ["D", "N"]}), 2)

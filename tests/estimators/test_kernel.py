@@ -36,8 +36,8 @@ TEST = exclusive_or(20, 1)
 
 
 def test_a_kernel_learns_what_weights_cannot() -> None:
-    straight = KernelChainCRF("linear", objective=MaxMargin(l2=0.5)).fit(X_XOR, Y_XOR)
-    curved = KernelChainCRF("rbf", gamma=1.0, objective=MaxMargin(l2=0.5)).fit(X_XOR, Y_XOR)
+    straight = KernelChainCRF(kernel="linear", objective=MaxMargin(l2=0.5)).fit(X_XOR, Y_XOR)
+    curved = KernelChainCRF(kernel="rbf", gamma=1.0, objective=MaxMargin(l2=0.5)).fit(X_XOR, Y_XOR)
     assert curved.score(*TEST) > 0.9
     assert straight.score(*TEST) < 0.75
     assert curved.model_.training is not None
@@ -51,7 +51,7 @@ def test_the_linear_kernel_has_the_optimum_of_weights(optimizer: str) -> None:
     X = [rng.normal(size=(4, 3)) for _ in range(8)]
     y = [["a" if row[0] + 0.5 * rng.normal() > 0 else "b" for row in x] for x in X]
     margin = MaxMargin(l2=0.5)
-    by_kernel = KernelChainCRF("linear", objective=margin, optimizer=optimizer).fit(X, y)
+    by_kernel = KernelChainCRF(kernel="linear", objective=margin, optimizer=optimizer).fit(X, y)
     by_weights = ChainCRF(objective=margin, optimizer="one-slack", stop=Stop(tolerance=1e-4)).fit(X, y)
     assert by_kernel.support_.shape == (3, 3), "three columns are three independent positions"
     assert by_kernel.model_.training is not None
@@ -67,7 +67,7 @@ def test_the_linear_kernel_has_the_optimum_of_weights(optimizer: str) -> None:
 def test_likelihood_has_the_optimum_of_weights_and_probabilities() -> None:
     X, y = X_XOR[:8], Y_XOR[:8]
     options: dict[str, Any] = {"objective": Likelihood(l2=0.5), "optimizer": "lbfgs"}
-    by_kernel = KernelChainCRF("linear", stop=Stop(tolerance=1e-8), **options).fit(X, y)
+    by_kernel = KernelChainCRF(kernel="linear", stop=Stop(tolerance=1e-8), **options).fit(X, y)
     by_weights = ChainCRF(stop=Stop(tolerance=1e-8), **options).fit(X, y)
     for ours, theirs in zip(
         by_kernel.predict_proba(X),
@@ -79,7 +79,7 @@ def test_likelihood_has_the_optimum_of_weights_and_probabilities() -> None:
 
 
 def test_items_become_sparse_rows(tmp_path: Path) -> None:
-    crf = KernelChainCRF("poly", degree=2, gamma=0.1).fit(ITEMS[:10], Y[:10])
+    crf = KernelChainCRF(kernel="poly", degree=2, gamma=0.1).fit(ITEMS[:10], Y[:10])
     assert crf.score(X_TEST, Y_TEST) > 0.8
     assert crf.predict([[{"w": "the", "other": 1.0}]]) == [["D"]]
     crf.save(tmp_path / "m.kcrf")
@@ -88,8 +88,8 @@ def test_items_become_sparse_rows(tmp_path: Path) -> None:
 
 
 def test_a_function_is_the_kernel_that_it_computes(tmp_path: Path) -> None:
-    named = KernelChainCRF("rbf", gamma=0.5).fit(X_XOR, Y_XOR)
-    own = KernelChainCRF(rbf_kernel, kernel_params={"gamma": 0.5}).fit(X_XOR, Y_XOR)
+    named = KernelChainCRF(kernel="rbf", gamma=0.5).fit(X_XOR, Y_XOR)
+    own = KernelChainCRF(kernel=rbf_kernel, kernel_params={"gamma": 0.5}).fit(X_XOR, Y_XOR)
     assert own.predict(TEST[0]) == named.predict(TEST[0])
     with pytest.raises(ValueError, match="the kernel is a function, which a file without code cannot keep"):
         own.save(tmp_path / "m.kcrf")
@@ -97,7 +97,7 @@ def test_a_function_is_the_kernel_that_it_computes(tmp_path: Path) -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    crf = KernelChainCRF("rbf", gamma=1.0).fit(X_XOR, Y_XOR)
+    crf = KernelChainCRF(kernel="rbf", gamma=1.0).fit(X_XOR, Y_XOR)
     path = tmp_path / "m.kcrf"
     crf.save(path)
     again = KernelChainCRF.load(path)
@@ -120,11 +120,11 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_conventions_of_scikit_learn() -> None:
-    crf = KernelChainCRF("rbf", gamma=0.3, optimizer=ExponentiatedMargin(gap=0.01))
+    crf = KernelChainCRF(kernel="rbf", gamma=0.3, optimizer=ExponentiatedMargin(gap=0.01))
     copied = clone(crf)
     assert copied.get_params() == crf.get_params()
     assert crf._part("objective").l2 == 1.0
-    assert crf.set_params(objective__l2=0.25).objective.l2 == 0.25  # type: ignore[union-attr]
+    assert crf.set_params(objective__l2=0.25)._part("objective").l2 == 0.25
     with pytest.raises(NotFittedError):
         crf.predict(X_XOR)
     search = GridSearchCV(KernelChainCRF(), {"gamma": [1e-4, 1.0]}, cv=2).fit(X_XOR, Y_XOR)

@@ -36,7 +36,7 @@ def test_conventions() -> None:
     assert memm.random_state == 3
     assert memm.get_params().keys() >= ChainCRF().get_params(deep=False).keys()
     with pytest.raises(TypeError, match="MEMM"):
-        MEMM(l3=1)  # type: ignore[call-arg]
+        MEMM(l3=1)
 
 
 def test_training_normalizes_only_the_steps_of_the_gold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,11 +70,11 @@ CASES: dict[str, tuple[Any, Any]] = {
     "memm": (MEMM(features="0[0]", stop=FEW), None),
     "semi": (SemiCRF(features="0[0]", stop=FEW), None),
     "hidden": (HiddenChainCRF(features="0[0]", stop=FEW), None),
-    "pool": (OpinionPool(2, features="0[0]", stop=FEW), None),
+    "pool": (OpinionPool(experts=2, features="0[0]", stop=FEW), None),
     "code": (CodeCRF(features="0[0]", stop=FEW), None),
     "voted": (VotedPerceptron(features="0[0]", max_passes=2), None),
     "hmm": (HMM(), None),
-    "boosted": (BoostedCRF(Boosting(rounds=3)), arrays),
+    "boosted": (BoostedCRF(boosting=Boosting(rounds=3)), arrays),
     "kernel": (KernelChainCRF(), arrays),
     "skip": (SkipChainCRF(features="0[0]", where=None, stop=FEW), None),
 }

@@ -130,7 +130,9 @@ def test_answers_are_those_of_enumeration() -> None:
 def test_conventions_of_scikit_learn() -> None:
     made = crf()
     assert clone(made).get_params().keys() == made.get_params().keys()
-    assert made.set_params(structure__max_length=3, objective__l2=0.5).structure.max_length == 3
+    changed = made.set_params(structure__max_length=3, objective__l2=0.5).structure
+    assert isinstance(changed, SemiMarkov)
+    assert changed == SemiMarkov(max_length=3)
     fitted = made.fit(X, Y)
     assert pickle.loads(pickle.dumps(fitted)).predict(X) == fitted.predict(X)
     again = crf().fit(iter(X), Y, sample_weight=np.ones(len(X)))

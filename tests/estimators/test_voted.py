@@ -148,7 +148,9 @@ def test_files(tmp_path: Path) -> None:
 def test_conventions_and_refusals() -> None:
     made = VotedPerceptron(votes=3, selection="all")
     assert clone(made).get_params() == made.get_params()
-    assert made.set_params(structure__order=2).structure.order == 2
+    changed = made.set_params(structure__order=2).structure
+    assert isinstance(changed, Chain)
+    assert changed.order == 2
     with pytest.raises(NotFittedError):
         made.predict(X_TEST)
     with pytest.raises(NotFittedError):
@@ -163,4 +165,4 @@ def test_conventions_and_refusals() -> None:
     with pytest.raises(ValueError, match="perceptron takes one gold label"):
         VotedPerceptron().fit(X, [[None] * len(Y[0]), *Y[1:]])
     with pytest.raises(TypeError, match="l2"):
-        VotedPerceptron(l2=1.0)  # type: ignore[call-arg]
+        VotedPerceptron(l2=1.0)

@@ -48,7 +48,7 @@ def test_contributions_add_up(recipe: str) -> None:
 
 def test_a_segment_without_an_alternative_says_so() -> None:
     structure = SemiMarkov(max_length=1, constraints=[Forbid(START, "O")])
-    model = SemiCRF(structure, features="w[0]", n_jobs=1).fit(X[1:2], Y[1:2]).model_
+    model = SemiCRF(structure=structure, features="w[0]", n_jobs=1).fit(X[1:2], Y[1:2]).model_
     (made,) = model.explain(["old"])
     assert (made.label, made.runner_up, made.contributions) == ("C", None, ())
 

@@ -86,7 +86,7 @@ def test_the_loss_sums_over_what_agrees(y: Any, agrees: Any) -> None:
 def test_partly_known_data_teach() -> None:
     X = [["in", "New", "York", "it", "rains"], ["York", "is", "old"], ["New", "cars"]] * 3
     y: list[Any] = [["O", "B-C", "I-C", None, None], ["B-C", "O", None], ["O", "O"]] * 3
-    fitted = SemiCRF(SemiMarkov(max_length=2), features="w[-1..1]", n_jobs=1).fit(X, y)
+    fitted = SemiCRF(structure=SemiMarkov(max_length=2), features="w[-1..1]", n_jobs=1).fit(X, y)
     assert bare(fitted.predict_spans(X[:2])) == [[(1, 3, "C")], [(0, 1, "C")]]
     assert fitted.log_prob(X[:1], y[:1])[0] > fitted.log_prob(X[:1], [["O", "B-C", "I-C", "O", "O"]])[0]
 

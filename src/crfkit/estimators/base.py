@@ -1,4 +1,7 @@
-"""What all estimators share: nested parameters of parts that are frozen, and verbs that some do not have.
+"""What all estimators share: declared parameters, nested ones of parts, and verbs that some do not have.
+
+An estimator declares its parameters as a dataclass does: ``states: int = 2``. They are keyword-only, and
+those of its bases (`crfkit.estimators.parameters`) are parameters too. What is `learned` or `fixed` is not.
 
 scikit-learn reaches into a part by calling its ``set_params``, which changes it in place. Objectives and
 optimizers are frozen dataclasses, so that one may be shared by many estimators (a default argument is): here
@@ -9,9 +12,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,10 +29,17 @@ from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, dataclass_transform
+else:
 
-__all__ = ["QUERIES", "Estimator", "unless_absent"]
+    def dataclass_transform(**_: Any) -> Callable[[T], T]:
+        """Return what says to type checkers only that subclasses are dataclasses."""
+        return lambda cls: cls
 
+
+__all__ = ["QUERIES", "Estimator", "fixed", "learned", "unless_absent"]
+
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 #: Queries that need probabilities of label sequences, or weights that add up.
 QUERIES: Final = (
@@ -52,6 +62,8 @@ _FLAT: Final[Mapping[str, tuple[str, ...]]] = {
     "selection": ("min_count",),
     "stop": ("max_iterations",),
 }
+#: Parameters whose fields are parameters too, as ``objective__l2``; other dataclasses are values.
+_PARTS: Final = (*_FLAT, "optimizer", "method", "boosting", "smoothing")
 
 
 def _hinting(init: Callable[..., None]) -> Callable[..., None]:
@@ -59,8 +71,14 @@ def _hinting(init: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(init)
     def checked(self: Any, *given: Any, **named: Any) -> None:
-        own = self._get_param_names()
-        refuse_unknown({k: v for k, v in named.items() if k not in own}, type(self).__name__, own)
+        own, kind = self._get_param_names(), type(self).__name__
+        refuse_unknown({k: v for k, v in named.items() if k not in own}, kind, own)
+        unnamed = [f.name for f in fields(self) if f.init and not f.kw_only]
+        if len(given) > len(unnamed):
+            raise TypeError(
+                f"{kind} takes parameters by name, as in {kind}({', '.join([*unnamed, 'n_jobs=1'])}); "
+                f"{given[len(unnamed)]!r:.60} has none"
+            )
         init(self, *given, **named)
 
     return checked
@@ -72,37 +90,46 @@ def unless_absent(method: F) -> F:
     return cast("F", available_if(lambda estimator: name not in estimator._absent())(method))
 
 
-class Estimator(BaseEstimator):
+def learned(*, init: Literal[False] = False) -> Any:
+    """Return the declaration of what `fit` finds."""
+    return field(init=init)
+
+
+def fixed(default: Any = None, *, init: Literal[False] = False) -> Any:
+    """Return the declaration of what bases have as a parameter and this estimator does not."""
+    return field(init=init, default=default)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field, learned, fixed))
+class _Declared(BaseEstimator):
+    """An estimator whose constructor comes from the parameters that its class declares."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
+        cls.__init__ = _hinting(cls.__init__)  # type: ignore[method-assign]
+
+
+class Estimator(_Declared):
     """An estimator whose parameters may be dataclasses, with their fields as nested parameters.
 
     Examples
     --------
     >>> from crfkit import Likelihood
     >>> class Example(Estimator):
-    ...     _parts = {"objective": None}
-    ...
-    ...     def __init__(self, objective=None):
-    ...         self.objective = objective
-    >>> example = Example(Likelihood())
+    ...     objective: Likelihood | None = None
+    >>> example = Example(objective=Likelihood())
     >>> example.get_params()["objective__l2"]
     1.0
     >>> example.set_params(objective__l2=0.5).objective.l2
     0.5
     """
 
-    #: Parameters that are reached into, and what makes an object of a word that is short for one, or None.
-    #: Other dataclasses are values.
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {}
-
     #: What parts are that are not given: names or objects.
     _defaults: ClassVar[Mapping[str, Any]] = {}
-    random_state: int | None
-    n_jobs: int | None
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            cls.__init__ = _hinting(cls.__init__)  # type: ignore[method-assign]
+    random_state: int | None = 0
+    n_jobs: int | None = None
 
     @property
     def _threads(self) -> int | None:
@@ -149,7 +176,13 @@ class Estimator(BaseEstimator):
         if name == "objective":
             optimizer = getattr(self, "optimizer", "auto")
             return objective_of(given, optimizer, self._defaults.get(name, "likelihood"))
-        return Stop.of(Stop() if asked is None else asked)
+        if name == "stop":
+            return Stop.of(Stop() if asked is None else asked)
+        if name == "method" and isinstance(asked, str):
+            from crfkit.inference.methods.registry import method_of
+
+            return method_of(asked)
+        return asked
 
     def _absent(self) -> Mapping[str, str]:
         """Return the verbs that this estimator does not have, and why, or what to do instead."""
@@ -179,7 +212,7 @@ class Estimator(BaseEstimator):
         """
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
-            for name in self._parts:
+            for name in [name for name in _PARTS if name in params]:
                 params.update(_options_of(params[name], name))
         return params
 
@@ -203,11 +236,9 @@ class Estimator(BaseEstimator):
             else:
                 setattr(self, name, value)
         for name, options in nested.items():
-            part, made = getattr(self, name), self._parts.get(name)
-            if name in _FLAT and (part is None or isinstance(part, str)):
+            part = getattr(self, name)
+            if name in _PARTS and (part is None or isinstance(part, str)):
                 part = self._made(name, part)
-            elif made is not None and isinstance(part, str):
-                part = made(part)
             setattr(self, name, _changed(part, options, name))
         return self
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit._safe.printable import quoted
@@ -18,12 +18,12 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
-from crfkit.estimators.base import Estimator
+from crfkit.estimators.base import learned
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.linear.layout import Layout
 from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.structures import Chain
@@ -31,7 +31,6 @@ from crfkit.training.learners.boosting import Boosted, Boosting, boost
 from crfkit.training.learners.boosting_round import windowed
 from crfkit.training.learners.forest import Forest, Rows
 from crfkit.training.runs.progress import display_for
-from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,7 +53,7 @@ _LACKS: Final = (
 )
 
 
-class BoostedCRF(SequenceQueries, Estimator):
+class BoostedCRF(SequenceQueries):
     """A chain CRF for real-valued features that learns which conjunctions of them matter.
 
     Gradient tree boosting (Dietterich, Ashenfelter & Bulatov 2004; Gupta 2005, section 2.5): each round adds
@@ -100,33 +99,14 @@ class BoostedCRF(SequenceQueries, Estimator):
     [['same', 'differ']]
     """
 
-    forests_: dict[str, Forest]
-    classes_: NDArray[np.object_]
-    losses_: Floats
-    dev_losses_: Floats
-    n_iter_: int
-    columns_: int  #: of X
+    forests_: dict[str, Forest] = learned()
+    losses_: Floats = learned()
+    dev_losses_: Floats = learned()
+    columns_: int = learned()  #: of X
 
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
-        "boosting": None,
-        "structure": structure_of,
-    }
-
-    def __init__(
-        self,
-        boosting: Boosting = _BOOSTING,
-        structure: Chain | str | None = None,
-        window: int = 0,
-        metric: Metric | str = "auto",
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.boosting = boosting
-        self.structure = structure
-        self.window = window
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    boosting: Boosting = _BOOSTING
+    structure: Chain | str | None = None
+    window: int = 0
 
     def fit(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -12,19 +12,11 @@ from crfkit.data.labeling import labeled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
-from crfkit.inference.constrained.kinds import GlobalConstraint
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
 from crfkit.models.encoding import encoded
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Model
 from crfkit.models.reading import read
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
-from crfkit.training.choose import objective_of
-from crfkit.training.fit import Init
-from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of
 
 __all__ = ["ChainCRF"]
 
@@ -102,51 +94,9 @@ class ChainCRF(SequenceQueries, Fitting):
     [['D', 'N']]
     """
 
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
-        "structure": structure_of,
-        "selection": FeatureSelection.of,
-        "objective": objective_of,
-        "optimizer": None,
-        "stop": None,
-    }
-
-    def __init__(
-        self,
-        structure: Chain | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        init: Init = None,
-        stop: Stop | None = None,
-        features: Any = None,
-        train_scheme: str | None = None,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        order: int | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-        constraints: Sequence[GlobalConstraint] = (),
-    ) -> None:
-        self.structure = structure
-        self.selection = selection
-        self.objective = objective
-        self.optimizer = optimizer
-        self.init = init
-        self.stop = stop
-        self.features = features
-        self.train_scheme = train_scheme
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.order = order
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.constraints = constraints
+    structure: Chain | str | None = None
+    order: int | None = None
+    train_scheme: str | None = None
 
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None

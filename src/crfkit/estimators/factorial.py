@@ -18,14 +18,10 @@ from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.models.results import PerSequence
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -90,37 +86,9 @@ class FactorialCRF(ReadyMade):
 
     _budget: ClassVar[int] = 2**27  #: cells of a sequence that is summed exactly
 
-    def __init__(
-        self,
-        rungs: Literal["all", "none"] | Sequence[tuple[str, str]] = "all",
-        features: Any = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        method: Method | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        stop: Stop | None = None,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.rungs = rungs
-        self.features = features
-        self.objective = objective
-        self.optimizer = optimizer
-        self.method = method
-        self.selection = selection
-        self.stop = stop
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    rungs: Literal["all", "none"] | Sequence[tuple[str, str]] = "all"
+    features: Any = None
+    metric: Metric | str = "auto"
 
     def _method(self) -> Method | str | None:
         return Auto(budget=self._budget) if self.method is None else self.method

@@ -13,20 +13,17 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
-from crfkit.estimators.base import Estimator, unless_absent
+from crfkit.estimators.base import fixed, learned, unless_absent
+from crfkit.estimators.parameters import Trained
 from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read, recipe_of
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
 from crfkit.training.runs.convergence import WarnedLast, pass_on
-from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
 if TYPE_CHECKING:
@@ -41,28 +38,22 @@ def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
     return data if weight is None else replace(data, batch=replace(data.batch, weight=weight))
 
 
-class Fitting(Estimator):
+class Fitting(Trained):
     """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives.
 
     What becomes of X and y is up to the structure: `_prepared` and `_judged`.
     """
 
-    structure: Any
-    selection: FeatureSelection | str | None
-    objective: Objective | str | None
-    optimizer: Optimizer | str
-    init: Init
-    stop: Stop | None
-    features: Any
-    metric: Metric | str
-    random_state: int | None
-    n_jobs: int | None
+    structure: Any = None
+    features: Any = None
+    init: Init = None
+    metric: Metric | str = "auto"
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labelings
-    _data_held: Dataset | None = None  #: `data_`
 
-    model_: Model
-    classes_: NDArray[np.object_]
-    n_iter_: int
+    model_: Model = learned()
+    classes_: NDArray[np.object_] = learned()
+    n_iter_: int = learned()
+    _data_held: Dataset | None = fixed()  #: `data_`
 
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None

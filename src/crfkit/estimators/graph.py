@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from crfkit.estimators.graph_queries import GraphQueries
+from crfkit.estimators.parameters import Trained
 from crfkit.inference.methods.method import Method
-from crfkit.inference.methods.registry import method_of
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
-from crfkit.optimize.problem import Optimizer
+from crfkit.models.graph_model import GraphMetric
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
-from crfkit.training.choose import objective_of
 from crfkit.training.events import Listener
 from crfkit.training.graphs.data import checked_graphs
 from crfkit.training.graphs.fit import GraphInit, training_method
 from crfkit.training.runs.checkpoint import Checkpoints
 from crfkit.training.runs.convergence import WarnedLast, pass_on
-from crfkit.training.runs.validation import GraphMetric
-from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
 if TYPE_CHECKING:
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphCRF"]
 
 
-class GraphCRF(GraphQueries):
+class GraphCRF(GraphQueries, Trained):
     """A conditional random field on general graphs.
 
     Parameters
@@ -102,47 +98,11 @@ class GraphCRF(GraphQueries):
     (1.0, np.float64(1.0))
     """
 
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
-        "objective": objective_of,
-        "selection": FeatureSelection.of,
-        "optimizer": None,
-        "method": method_of,
-        "stop": None,
-    }
-
-    def __init__(
-        self,
-        graph: Graph,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        method: Method | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        stop: Stop | None = None,
-        init: GraphInit = "piecewise",
-        restarts: int = 1,
-        metric: GraphMetric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.graph = graph
-        self.objective = objective
-        self.optimizer = optimizer
-        self.method = method
-        self.selection = selection
-        self.stop = stop
-        self.init = init
-        self.restarts = restarts
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    graph: Graph = field(kw_only=False)
+    method: Method | str | None = None
+    init: GraphInit = "piecewise"
+    restarts: int = 1
+    metric: GraphMetric | str = "auto"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

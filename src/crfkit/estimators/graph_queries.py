@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
-from crfkit.estimators.base import Estimator
+from crfkit.estimators.base import Estimator, learned
 from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
@@ -31,10 +31,8 @@ class GraphQueries(Estimator):
     method; sums by the method of training, so that probabilities are those that were fitted.
     """
 
-    model_: GraphModel
-    n_iter_: int
-    random_state: int | None
-    n_jobs: int | None
+    model_: GraphModel = learned()
+    n_iter_: int = learned()
 
     @property
     def _summing(self) -> Method:

@@ -14,17 +14,12 @@ from crfkit.checks import check_choice
 from crfkit.estimators.queries import weights_of
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
-from crfkit.inference.methods.method import Method
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import check_known
 from crfkit.models.results import PerSequence
 from crfkit.objectives import Likelihood
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
-from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -87,41 +82,11 @@ class GridCRF(ReadyMade):
     True
     """
 
-    def __init__(
-        self,
-        connect: Literal[4, 8] = 4,
-        contrast: Literal["exp"] | None = None,
-        channels: Sequence[int] | None = None,
-        cells: Literal["free", "symmetric", "same", "potts"] = "free",
-        void: int = -1,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        method: Method | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        stop: Stop | None = None,
-        l1: float | None = None,
-        l2: float | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.connect = connect
-        self.contrast = contrast
-        self.channels = channels
-        self.cells = cells
-        self.void = void
-        self.objective = objective
-        self.optimizer = optimizer
-        self.method = method
-        self.selection = selection
-        self.stop = stop
-        self.l1 = l1
-        self.l2 = l2
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    connect: Literal[4, 8] = 4
+    contrast: Literal["exp"] | None = None
+    channels: Sequence[int] | None = None
+    cells: Literal["free", "symmetric", "same", "potts"] = "free"
+    void: int = -1
 
     def fit(
         self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, progress: bool | None = False

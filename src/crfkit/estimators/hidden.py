@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -13,25 +13,22 @@ from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
+from crfkit.estimators.base import fixed
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
-from crfkit.linear.features import FeatureSelection
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.layout import Layout
-from crfkit.linear.objective import Objective
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Model
 from crfkit.models.reading import read
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import States, barred, state_names
-from crfkit.optimize.problem import End, Optimizer
+from crfkit.optimize.problem import End
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Resolved
 from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
-from crfkit.training.choose import objective_of
 from crfkit.training.fit import Init
-from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -45,17 +42,12 @@ _SPREAD: Final = 0.5  #: standard deviation of the first weights; at 0 the state
 class HiddenStates(Fitting):
     """What estimators with hidden states share: random starts, and a chain over states."""
 
-    init: Init = None
-    states: int | Mapping[str, int]
-    restarts: int
-
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
-        "structure": structure_of,
-        "selection": FeatureSelection.of,
-        "objective": objective_of,
-        "optimizer": None,
-        "stop": None,
-    }
+    states: int | Mapping[str, int] = 2
+    restarts: int = 1
+    structure: Chain | str | None = None
+    order: int | None = None
+    init: Init = fixed()
+    constraints: Sequence[GlobalConstraint] = fixed(())
 
     def _absent(self) -> Mapping[str, str]:
         paths = "a label sequence is a sum over many paths of states; use predict_proba, or sample"
@@ -188,43 +180,7 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
     ([['X', 'X', 'Y']], ('X/0', 'X/1', 'Y/0'))
     """
 
-    def __init__(
-        self,
-        states: int | Mapping[str, int] = 2,
-        restarts: int = 1,
-        decoding: Literal["posterior", "viterbi"] = "posterior",
-        structure: Chain | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        stop: Stop | None = None,
-        features: Any = None,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        order: int | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.states = states
-        self.restarts = restarts
-        self.decoding = decoding
-        self.structure = structure
-        self.selection = selection
-        self.objective = objective
-        self.optimizer = optimizer
-        self.stop = stop
-        self.features = features
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.order = order
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    decoding: Literal["posterior", "viterbi"] = "posterior"
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a new `decoding` also holds for what was learned, and for ``model_``."""

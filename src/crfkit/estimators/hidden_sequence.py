@@ -16,18 +16,14 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
+from crfkit.estimators.base import fixed
 from crfkit.estimators.hidden import HiddenStates
 from crfkit.features import Recipe
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import check_known
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
-from crfkit.optimize.problem import Optimizer
-from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
-from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -80,39 +76,8 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
     (['up'], ['down', 'up'])
     """
 
-    def __init__(
-        self,
-        states: int | Mapping[str, int] = 3,
-        restarts: int = 1,
-        structure: Chain | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        stop: Stop | None = None,
-        features: Any = None,
-        l1: float | None = None,
-        l2: float | None = None,
-        order: int | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.states = states
-        self.restarts = restarts
-        self.structure = structure
-        self.selection = selection
-        self.objective = objective
-        self.optimizer = optimizer
-        self.stop = stop
-        self.features = features
-        self.l1 = l1
-        self.l2 = l2
-        self.order = order
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    states: int | Mapping[str, int] = 3
+    metric: Metric | str = fixed("auto")
 
     def predict(self, X: Any) -> NDArray[np.object_]:
         """Return the most probable label of each sequence, [N]."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
@@ -17,11 +17,10 @@ from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
-from crfkit.estimators.base import Estimator
+from crfkit.estimators.base import Estimator, learned
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.queries import SequenceQueries, weights_of
 from crfkit.estimators.symbols import Symbols
-from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.structures import Chain
 from crfkit.training.learners.generative import Observed, Smoothing, baum_welch
@@ -93,37 +92,15 @@ class HMM(SequenceQueries, Estimator):
     True
     """
 
-    structure: Any = Chain()
+    history_: list[float] = learned()
 
-    classes_: NDArray[np.object_]
-    history_: list[float]
-    n_iter_: int
-
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {"smoothing": None}
-
-    def __init__(
-        self,
-        labels: int | Sequence[str] | None = None,
-        smoothing: Smoothing = _SMOOTHING,
-        min_count: int = 1,
-        features: Any = "w[0]",
-        restarts: int = 1,
-        max_iterations: int = 200,
-        tolerance: float = 1e-5,
-        metric: Metric | str = "auto",
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.labels = labels
-        self.smoothing = smoothing
-        self.min_count = min_count
-        self.features = features
-        self.restarts = restarts
-        self.max_iterations = max_iterations
-        self.tolerance = tolerance
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    labels: int | Sequence[str] | None = None
+    smoothing: Smoothing = _SMOOTHING
+    min_count: int = 1
+    features: Any = "w[0]"
+    restarts: int = 1
+    max_iterations: int = 200
+    tolerance: float = 1e-5
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from sequences, and forget what was learned before.

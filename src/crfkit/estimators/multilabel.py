@@ -15,15 +15,10 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_choice, in_order
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
-from crfkit.inference.methods.method import Method
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import as_features
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
-from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -88,33 +83,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
 
     _defaults: ClassVar[Mapping[str, Any]] = {"selection": "all"}
 
-    def __init__(
-        self,
-        pairs: Literal["tree", "all", "none"] | Sequence[tuple[int, int]] = "tree",
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        method: Method | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        stop: Stop | None = None,
-        l1: float | None = None,
-        l2: float | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.pairs = pairs
-        self.objective = objective
-        self.optimizer = optimizer
-        self.method = method
-        self.selection = selection
-        self.stop = stop
-        self.l1 = l1
-        self.l2 = l2
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    pairs: Literal["tree", "all", "none"] | Sequence[tuple[int, int]] = "tree"
 
     def __sklearn_tags__(self) -> Any:
         """Return what scikit-learn asks: sparse X, and y with a column of 0 and 1 for each label."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
-from crfkit.estimators.base import Estimator, unless_absent
+from crfkit.estimators.base import Estimator, learned, unless_absent
 from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics.encoding import encode
 from crfkit.models.explain import state_weights, transition_weights
@@ -33,13 +33,11 @@ __all__ = ["SequenceQueries", "judged", "weights_of"]
 class SequenceQueries(Estimator):
     """Queries of an estimator with a fitted model of sequences; `crfkit.Model` has the same."""
 
-    model_: Model
-    classes_: NDArray[np.object_]
-    n_iter_: int
-    metric: Metric | str
-    structure: Any
-    random_state: int | None
-    n_jobs: int | None
+    metric: Metric | str = "auto"
+
+    model_: Model = learned()
+    classes_: NDArray[np.object_] = learned()
+    n_iter_: int = learned()
 
     def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,42 +15,31 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
-from crfkit.estimators.base import Estimator
+from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
+from crfkit.estimators.parameters import Trained
 from crfkit.estimators.queries import judged, weights_of
 from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
 from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Metric
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.stop import Stop
 
 __all__ = ["ReadyMade", "cut", "label_ids", "score_of"]
 
 T = TypeVar("T", list[Any], Floats)
 
 
-class ReadyMade(Estimator):
+class ReadyMade(Trained):
     """An estimator whose data become graphs."""
 
-    objective: Objective | str | None
-    optimizer: Optimizer | str
-    method: Method | str | None
-    selection: FeatureSelection | str | None
-    stop: Stop | None
-    random_state: int | None
-    n_jobs: int | None
+    method: Method | str | None = None
 
-    model_: GraphModel
-    how_: How | None
-    n_iter_: int
-
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = GraphCRF._parts
+    model_: GraphModel = learned()
+    how_: How | None = learned()
+    n_iter_: int = learned()
 
     def _learn(
         self, batch: GraphBatch, sample_weight: ArrayLike | None = None, progress: bool | None = False

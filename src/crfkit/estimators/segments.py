@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -18,21 +18,13 @@ from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
-from crfkit.inference.constrained.kinds import GlobalConstraint
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Model
 from crfkit.models.reading import columns_of, gold_column, read
 from crfkit.models.results import PerSequence
 from crfkit.models.tags import Outside, as_segments, segmented
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
-from crfkit.training.choose import objective_of
-from crfkit.training.fit import Init
 from crfkit.training.segments import has_sources, settled_by, settled_recipe
-from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of
 
 __all__ = ["SemiCRF"]
 
@@ -117,55 +109,11 @@ class SemiCRF(SequenceQueries, Fitting):
     """
 
     _defaults: ClassVar[Mapping[str, Any]] = {"structure": "semi-markov"}
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
-        "structure": structure_of,
-        "selection": FeatureSelection.of,
-        "objective": objective_of,
-        "optimizer": None,
-        "stop": None,
-    }
-
-    def __init__(
-        self,
-        structure: SemiMarkov | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        segment_features: Sequence[SegmentFunction] = (),
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        init: Init = None,
-        stop: Stop | None = None,
-        features: Any = None,
-        outside: Outside = "unit",
-        scheme: str | None = None,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        max_length: Any | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-        constraints: Sequence[GlobalConstraint] = (),
-    ) -> None:
-        self.structure = structure
-        self.selection = selection
-        self.segment_features = segment_features
-        self.objective = objective
-        self.optimizer = optimizer
-        self.init = init
-        self.stop = stop
-        self.features = features
-        self.outside = outside
-        self.scheme = scheme
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.max_length = max_length
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.constraints = constraints
+    structure: SemiMarkov | str | None = None
+    max_length: Any | None = None
+    segment_features: Sequence[SegmentFunction] = ()
+    outside: Outside = "unit"
+    scheme: str | None = None
 
     def predict_segment_marginals(
         self, X: Any, least: float = 0.01

@@ -17,15 +17,10 @@ from crfkit.data.formats.columns import Columns
 from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
 from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values
-from crfkit.inference.methods.method import Method
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric
 from crfkit.models.reading import columns_of, read, recipe_of
 from crfkit.models.results import PerSequence
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -87,43 +82,12 @@ class SkipChainCRF(ReadyMade):
     [[1, 3]]
     """
 
-    def __init__(
-        self,
-        equal: str | Callable[[Any], Any] | None = None,
-        where: Literal["capitalized"] | Callable[[Any], bool] | None = "capitalized",
-        pairs: Callable[[Any], Iterable[tuple[int, int]]] | None = None,
-        skip: Literal["both", "first", "last", "none"] = "both",
-        features: Any = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        method: Method | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        stop: Stop | None = None,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.equal = equal
-        self.where = where
-        self.pairs = pairs
-        self.skip = skip
-        self.features = features
-        self.objective = objective
-        self.optimizer = optimizer
-        self.method = method
-        self.selection = selection
-        self.stop = stop
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    equal: str | Callable[[Any], Any] | None = None
+    where: Literal["capitalized"] | Callable[[Any], bool] | None = "capitalized"
+    pairs: Callable[[Any], Iterable[tuple[int, int]]] | None = None
+    skip: Literal["both", "first", "last", "none"] = "both"
+    features: Any = None
+    metric: Metric | str = "auto"
 
     def fit(
         self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, progress: bool | None = False

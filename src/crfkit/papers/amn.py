@@ -205,7 +205,12 @@ class Networks:
             learn, judge = data[name == ALONE]
             stop = Stop(max_seconds=task.seconds, tolerance=1e-2 if name == MARGIN else 1e-4)
             crf = GraphCRF(
-                learn.graph, objective, method=method, stop=stop, selection="all", n_jobs=self.given.threads
+                learn.graph,
+                objective=objective,
+                method=method,
+                stop=stop,
+                selection="all",
+                n_jobs=self.given.threads,
             ).fit(learn)
             scores = crf.model_.potentials(judge, threads=self.given.threads)
             begun = perf_counter()

@@ -116,7 +116,7 @@ class Bayesian:
         train = _batch(graph, Images(self.train.x[chosen], self.train.y[chosen]))
         test = _batch(graph, self.test)
         crf = BayesianCRF(
-            graph, VARIANCE, selection="all", samples=50, random_state=seed, n_jobs=self.threads
+            graph, variance=VARIANCE, selection="all", samples=50, random_state=seed, n_jobs=self.threads
         )
         crf.fit(train)
         every: tuple[Any, ...] = (

@@ -143,7 +143,7 @@ class TreeBoosting:
             subsample=0.5,
         )
         window = WINDOW if task.name == "proteins" else 0
-        crf = BoostedCRF(options, window=window, random_state=seed, n_jobs=threads)
+        crf = BoostedCRF(boosting=options, window=window, random_state=seed, n_jobs=threads)
         return crf.fit(*_columns(train), dev=_columns(dev))
 
     def page(self, found: Mapping[str, Result]) -> Page:

@@ -68,7 +68,10 @@ class Learner:
         if self.segmental:
             return SemiCRF(objective=goal, n_jobs=threads)
         return ChainCRF(
-            Chain(order=self.order), objective=goal, train_scheme=ENCODINGS[self.name], n_jobs=threads
+            structure=Chain(order=self.order),
+            objective=goal,
+            train_scheme=ENCODINGS[self.name],
+            n_jobs=threads,
         )
 
 

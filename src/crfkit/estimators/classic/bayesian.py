@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
@@ -97,33 +98,16 @@ class BayesianCRF(Estimator):
     ([0, 1, 1, 0, 1], True)
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        variance: float = 1.0,
-        covariance: Covariance = "auto",
-        selection: FeatureSelection | str = "observed",
-        most: int = 2**10,
-        draws: int = 1000,
-        samples: int = 100,
-        max_sweeps: int = 500,
-        tolerance: float = 1e-4,
-        method: Method | str = _METHOD,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.graph = graph
-        self.variance = variance
-        self.covariance = covariance
-        self.selection = selection
-        self.most = most
-        self.draws = draws
-        self.samples = samples
-        self.max_sweeps = max_sweeps
-        self.tolerance = tolerance
-        self.method = method
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    graph: Graph = field(kw_only=False)
+    variance: float = 1.0
+    covariance: Covariance = "auto"
+    selection: FeatureSelection | str = "observed"
+    most: int = 2**10
+    draws: int = 1000
+    samples: int = 100
+    max_sweeps: int = 500
+    tolerance: float = 1e-4
+    method: Method | str = _METHOD
 
     def fit(self, X: GraphBatch, y: None = None) -> Self:
         """Find the best weights, then the posterior around them; warn where it did not converge.

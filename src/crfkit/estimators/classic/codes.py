@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -18,18 +18,17 @@ from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.sink import write_bytes
-from crfkit.estimators.base import QUERIES
+from crfkit.estimators.base import QUERIES, fixed, learned
 from crfkit.estimators.chain import ChainCRF
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
-from crfkit.linear.objective import Objective
 from crfkit.models.files.estimators import FileFields, chain_of, refusing
 from crfkit.models.model import Metric, Model
 from crfkit.models.predictions import gold_labels
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding
 from crfkit.models.store import ModelFileError
-from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
 from crfkit.structures.gold import Path as Labeling
 from crfkit.structures.structure import Structure
@@ -37,7 +36,6 @@ from crfkit.training.classic.codes import CODES, Bits, code_of, nearest, product
 from crfkit.training.classic.many import Task, train_all
 from crfkit.training.data import TrainingData
 from crfkit.training.fit import Fit, Init
-from crfkit.training.stop import Stop
 from crfkit.training.train import with_labels_of
 
 if TYPE_CHECKING:
@@ -100,8 +98,8 @@ class CodeCRF(ChainCRF):
     ([[0, 0], [0, 1], [1, 0]], [['D', 'N']])
     """
 
-    columns_: list[Model]
-    code_: Bits
+    columns_: list[Model] = learned()
+    code_: Bits = learned()
 
     def _absent(self) -> Mapping[str, str]:
         words = f'the decoder {self.decoder!r} gives no probabilities; use decoder="product"'
@@ -110,45 +108,11 @@ class CodeCRF(ChainCRF):
             "partial_fit": "columns are trained each by itself; call fit with all data",
         }
 
-    def __init__(
-        self,
-        code: Any = "random",
-        decoder: Decoder = "product",
-        columns: int | None = None,
-        structure: Chain | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        stop: Stop | None = None,
-        features: Any = None,
-        train_scheme: str | None = None,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        order: int | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.code = code
-        self.decoder = decoder
-        self.columns = columns
-        self.structure = structure
-        self.selection = selection
-        self.objective = objective
-        self.optimizer = optimizer
-        self.stop = stop
-        self.features = features
-        self.train_scheme = train_scheme
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.order = order
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    code: Any = "random"
+    decoder: Decoder = "product"
+    columns: int | None = None
+    init: Init = fixed()
+    constraints: Sequence[GlobalConstraint] = fixed(())
 
     def fit(  # type: ignore[override]
         self,
@@ -210,7 +174,7 @@ class CodeCRF(ChainCRF):
             code = code_of({name: words.text(name) for name in words}, model.structure.labels)
         chain_of(model, str(place / "product.crf"))
         columns = [_column(place / f"column-{i}.crf", model) for i in range(code.shape[1])]
-        made = cls(dict(words), _decoder(decoder))
+        made = cls(code=dict(words), decoder=_decoder(decoder))
         made.code_, made.columns_ = code, columns
         return made._learned(model)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,23 +16,22 @@ from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
-from crfkit.estimators.base import Estimator
+from crfkit.estimators.base import fixed
 from crfkit.estimators.classic.similarity import Factor, Kernel, Similarity, check_memory, vectors_of
 from crfkit.estimators.fitting import has_gold, weighted
+from crfkit.estimators.parameters import Trained
 from crfkit.estimators.queries import SequenceQueries
-from crfkit.linear.objective import Objective
+from crfkit.linear.features import FeatureSelection
 from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
 from crfkit.models.files.inspect import checked_alphabet
 from crfkit.models.known import Watch
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Chain
-from crfkit.training.choose import objective_of
 from crfkit.training.runs.convergence import pass_on
-from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of, train
+from crfkit.training.train import train
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,7 +41,7 @@ __all__ = ["KernelChainCRF"]
 _KIND = "crfkit kernel chain"
 
 
-class KernelChainCRF(SequenceQueries, Estimator):
+class KernelChainCRF(SequenceQueries, Trained):
     """A chain that scores a label by kernels with the training positions, and steps by weights.
 
     Training takes the Gram matrix of all positions, so it is for some thousands of them.
@@ -89,59 +88,23 @@ class KernelChainCRF(SequenceQueries, Estimator):
     >>> import numpy as np
     >>> from crfkit.estimators.classic import KernelChainCRF
     >>> x = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])  # exclusive or
-    >>> crf = KernelChainCRF("rbf", gamma=2.0).fit([x], [["same", "other", "same", "other"]])
+    >>> crf = KernelChainCRF(kernel="rbf", gamma=2.0).fit([x], [["same", "other", "same", "other"]])
     >>> crf.predict([x[::-1]])
     [['other', 'same', 'other', 'same']]
     """
 
-    classes_: NDArray[np.object_]
-    n_iter_: int
-
     _defaults: ClassVar[Mapping[str, Any]] = {"objective": "max-margin"}
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
-        "structure": structure_of,
-        "objective": objective_of,
-        "optimizer": None,
-        "stop": None,
-    }
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "rbf",
-        gamma: float | None = None,
-        degree: float = 3.0,
-        coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
-        structure: Chain | str | None = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "one-slack",
-        stop: Stop | None = None,
-        max_bytes: float = 2**30,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        order: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.structure = structure
-        self.objective = objective
-        self.optimizer = optimizer
-        self.stop = stop
-        self.max_bytes = max_bytes
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.order = order
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    kernel: str | Kernel = "rbf"
+    gamma: float | None = None
+    degree: float = 3.0
+    coef0: float = 1.0
+    kernel_params: Mapping[str, Any] | None = None
+    structure: Chain | str | None = None
+    order: int | None = None
+    optimizer: Optimizer | str = "one-slack"
+    max_bytes: float = 2**30
+    selection: FeatureSelection | str | None = fixed()
+    min_count: int | None = fixed()
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Train on sequences, and forget what was learned before.
@@ -189,7 +152,7 @@ class KernelChainCRF(SequenceQueries, Estimator):
         >>> import os, tempfile
         >>> import numpy as np
         >>> from crfkit.estimators.classic import KernelChainCRF
-        >>> crf = KernelChainCRF("rbf").fit([np.eye(2)], [["a", "b"]])
+        >>> crf = KernelChainCRF(kernel="rbf").fit([np.eye(2)], [["a", "b"]])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     crf.save(os.path.join(folder, "m.kcrf"))
         ...     again = KernelChainCRF.load(os.path.join(folder, "m.kcrf"))
@@ -225,7 +188,7 @@ class KernelChainCRF(SequenceQueries, Estimator):
                 fields.refuse("options", f"{', '.join(map(quoted, given))}, expected {', '.join(_OPTIONS)}")
             similarity = Similarity(fields.text("kernel"), options)
             support = _support_of(fields, model.layout.dense, len(attributes))
-            made = cls(similarity.kernel, structure=replace(chain, labels=()), **options)
+            made = cls(kernel=similarity.kernel, structure=replace(chain, labels=()), **options)
             return made._holding(model, support, Names(model.labels, attributes, Alphabet()), similarity)
 
     def _absent(self) -> Mapping[str, str]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
+from crfkit.estimators.base import fixed, learned
 from crfkit.estimators.chain import ChainCRF
-from crfkit.linear.features import FeatureSelection
-from crfkit.linear.objective import Objective
-from crfkit.models.model import Metric, Model
-from crfkit.optimize.problem import End, Optimizer
-from crfkit.structures import Chain
+from crfkit.inference.constrained.kinds import GlobalConstraint
+from crfkit.models.model import Model
+from crfkit.optimize.problem import End
 from crfkit.structures.structure import Structure
 from crfkit.training.classic.many import Task, train_all
 from crfkit.training.classic.pool import KINDS, Kind, learn_weights, pooled
@@ -29,7 +28,6 @@ from crfkit.training.classic.subsets import (
     random_subsets,
 )
 from crfkit.training.fit import Fit, Init
-from crfkit.training.stop import Stop
 from crfkit.training.train import with_labels_of
 
 __all__ = ["OpinionPool"]
@@ -96,9 +94,9 @@ class OpinionPool(ChainCRF):
     [['D', 'A', 'N']]
     """
 
-    experts_: list[Model]
-    weights_: Floats
-    subsets_: list[str]
+    experts_: list[Model] = learned()
+    weights_: Floats = learned()
+    subsets_: list[str] = learned()
 
     def _absent(self) -> Mapping[str, str]:
         return {
@@ -106,51 +104,14 @@ class OpinionPool(ChainCRF):
             "ChainCRF(init=pool.model_)"
         }
 
-    def __init__(
-        self,
-        experts: int | None = None,
-        subsets: str | Sequence[Callable[[str], bool]] = "random",
-        share: float = 0.5,
-        whole: bool = False,
-        weights: Kind = "sum-to-one",
-        held_out: float = 0.1,
-        structure: Chain | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        objective: Objective | str | None = None,
-        optimizer: Optimizer | str = "auto",
-        stop: Stop | None = None,
-        features: Any = None,
-        train_scheme: str | None = None,
-        metric: Metric | str = "auto",
-        l1: float | None = None,
-        l2: float | None = None,
-        order: int | None = None,
-        min_count: int | None = None,
-        max_iterations: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.experts = experts
-        self.subsets = subsets
-        self.share = share
-        self.whole = whole
-        self.weights = weights
-        self.held_out = held_out
-        self.structure = structure
-        self.selection = selection
-        self.objective = objective
-        self.optimizer = optimizer
-        self.stop = stop
-        self.features = features
-        self.train_scheme = train_scheme
-        self.metric = metric
-        self.l1 = l1
-        self.l2 = l2
-        self.order = order
-        self.min_count = min_count
-        self.max_iterations = max_iterations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    experts: int | None = None
+    subsets: str | Sequence[Callable[[str], bool]] = "random"
+    share: float = 0.5
+    whole: bool = False
+    weights: Kind = "sum-to-one"
+    held_out: float = 0.1
+    init: Init = fixed()
+    constraints: Sequence[GlobalConstraint] = fixed(())
 
     def _train(
         self,

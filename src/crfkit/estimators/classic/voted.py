@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,21 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
-from crfkit.estimators.base import QUERIES
+from crfkit.estimators.base import QUERIES, fixed, learned
 from crfkit.estimators.chain import ChainCRF
-from crfkit.linear.features import FeatureSelection
+from crfkit.inference.constrained.kinds import GlobalConstraint
+from crfkit.linear.objective import Objective
 from crfkit.models.files.estimators import chain_of, read_parts, write_parts
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Model
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding
 from crfkit.objectives import Perceptron
 from crfkit.optimize.classic.voted import Ballot, VotedTraining
-from crfkit.structures import Chain
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures.gold import Path
 from crfkit.structures.structure import Structure
 from crfkit.training.fit import Init
 from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of, train
+from crfkit.training.train import train
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -88,13 +89,8 @@ class VotedPerceptron(ChainCRF):
     True
     """
 
-    voters_: Floats
-    votes_: Pointers
-
-    _parts: ClassVar[Mapping[str, Callable[[Any], Any] | None]] = {
-        "structure": structure_of,
-        "selection": FeatureSelection.of,
-    }
+    voters_: Floats = learned()
+    votes_: Pointers = learned()
 
     def _absent(self) -> Mapping[str, str]:
         votes = "labels are decided by votes, which give no probabilities; train ChainCRF for those"
@@ -103,33 +99,17 @@ class VotedPerceptron(ChainCRF):
             "partial_fit": "votes count sequences of one training; call fit with all data",
         }
 
-    def __init__(
-        self,
-        votes: int = 100,
-        voting: Literal["positions", "labelings"] = "positions",
-        max_passes: int = 10,
-        structure: Chain | str | None = None,
-        selection: FeatureSelection | str | None = None,
-        features: Any = None,
-        train_scheme: str | None = None,
-        metric: Metric | str = "auto",
-        order: int | None = None,
-        min_count: int | None = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.votes = votes
-        self.voting = voting
-        self.max_passes = max_passes
-        self.structure = structure
-        self.selection = selection
-        self.features = features
-        self.train_scheme = train_scheme
-        self.metric = metric
-        self.order = order
-        self.min_count = min_count
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    votes: int = 100
+    voting: Literal["positions", "labelings"] = "positions"
+    max_passes: int = 10
+    objective: Objective | str | None = fixed("perceptron")
+    optimizer: Optimizer | str = fixed("auto")
+    init: Init = fixed()
+    stop: Stop | None = fixed()
+    l1: float | None = fixed()
+    l2: float | None = fixed()
+    max_iterations: int | None = fixed()
+    constraints: Sequence[GlobalConstraint] = fixed(())
 
     def fit(  # type: ignore[override]
         self,
@@ -170,7 +150,8 @@ class VotedPerceptron(ChainCRF):
         if not len(votes):
             fields.refuse("votes", "empty")
         voters, average = fields.floats("voters", len(votes), F), fields.floats("average", F)
-        made = cls(len(votes), _voting(fields.text("voting", _VOTING)), structure=replace(chain, labels=()))
+        made = cls(votes=len(votes), voting=_voting(fields.text("voting", _VOTING)))
+        made.structure = replace(chain, labels=())
         made.voters_, made.votes_ = voters, votes
         return made._learned(replace(model, w=average))
 
