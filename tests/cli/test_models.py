@@ -81,11 +81,11 @@ def test_train_from_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> No
 def test_dev_init_and_checkpoint(folder: Path, tmp_path: Path) -> None:
     done = run(
         *("train", folder / "train.txt", "-o", tmp_path / "m.crf", "--dev", folder / "test.txt", "--json"),
-        *("--metric", "token_accuracy", "-a", "lbfgs", "--init", folder / "t.crf", "-t", folder / "template"),
+        *("--metric", "accuracy", "-a", "lbfgs", "--init", folder / "t.crf", "-t", folder / "template"),
         *("--checkpoint", tmp_path / "kept", "--max-iterations", 4, "-q", "--selection", "all", "--l2", 0.5),
     )
     told = json.loads(done.stdout)
-    assert told["metric"] == "token_accuracy"
+    assert told["metric"] == "accuracy"
     assert told["score"] == 1.0
     assert not done.stderr
     assert list((tmp_path / "kept").iterdir())
@@ -243,8 +243,8 @@ def test_cross_validation(folder: Path) -> None:
         "cv", folder / "train.txt", "--folds", 3, "-a", "lbfgs", "--max-iterations", 15, "--jobs", 1, "--json"
     )
     made = json.loads(done.stdout)
-    assert len(made["metrics"]["segment_f1"]["scores"]) == 3
-    assert made["metrics"]["token_accuracy"]["low"] <= made["metrics"]["token_accuracy"]["mean"]
+    assert len(made["metrics"]["span_f1"]["scores"]) == 3
+    assert made["metrics"]["accuracy"]["low"] <= made["metrics"]["accuracy"]["mean"]
     assert "part 3 of 3" in done.stderr
 
 

@@ -94,7 +94,7 @@ def test_scores_are_those_of_segments(folder: Path) -> None:
     told = json.loads(
         run("cv", folder / "train.txt", "--folds", 2, *OPTIONS, "--max-iterations", 20, "--json").stdout
     )
-    assert told["metrics"]["segment_f1"]["mean"] > 0.9
+    assert told["metrics"]["span_f1"]["mean"] > 0.9
 
 
 def test_dev_sets_and_checkpoints(folder: Path, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_dev_sets_and_checkpoints(folder: Path, tmp_path: Path) -> None:
     a, b = (Model.load(tmp_path / name) for name in ("a.crf", "b.crf"))
     assert (a.w == b.w).all()
     assert a.training is not None
-    assert a.training.metric == "segment_f1"
+    assert a.training.metric == "span_f1"
 
 
 def test_json_lines_have_segments(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_constraints_hold_for_all_states() -> None:
 def test_dev_sets_choose_the_start() -> None:
     crf = HiddenChainCRF(states=2, restarts=2, n_jobs=1).fit(*turning(30), dev=turning(20, seed=3))
     assert crf.model_.training is not None
-    assert crf.model_.training.metric == "token_accuracy"
+    assert crf.model_.training.metric == "accuracy"
     assert crf.model_.training.score == pytest.approx(crf.score(*turning(20, seed=3)))
 
 

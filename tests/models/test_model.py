@@ -132,7 +132,7 @@ def test_edge_attributes_that_the_model_has_not(model: Model) -> None:
 
 def test_evaluation(model: Model) -> None:
     data = dataset(20, 8)
-    assert model.evaluate(data, "token_accuracy") == model.evaluate(data) > 0.5
+    assert model.evaluate(data, "accuracy") == model.evaluate(data) > 0.5
     assert model.evaluate(data, lambda gold, found: float(len(gold))) == 20.0
     label = np.asarray(data.batch.label).copy()
     label[data.batch.seq_ptr[1]] = -1

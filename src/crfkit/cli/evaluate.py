@@ -43,7 +43,7 @@ def evaluate(
     For example:
 
       crfkit evaluate chunks.crf test.txt
-      crfkit evaluate old.crf test.txt --against new.crf -m segment_f1
+      crfkit evaluate old.crf test.txt --against new.crf -m span_f1
       crfkit tag chunks.crf test.txt | crfkit evaluate --predicted -
       crfkit evaluate names.crf test.txt --constraint at-most:PER:1
     """
@@ -51,7 +51,7 @@ def evaluate(
     from crfkit.models.files import GraphFileError
 
     if judging.metric != "auto":
-        metrics.named(judging.metric)
+        metrics.metric(judging.metric)
     read_by = None if judging.scheme is None else _scheme(judging.scheme)
     if judging.predicted:
         if model is not None or data is not None or judging.against is not None:
@@ -95,19 +95,20 @@ class Found:
 def _tell(found: Found, judging: Judging, as_json: bool) -> None:
     """Print scores and, of two systems, whether their difference could be luck."""
     from crfkit import metrics
+    from crfkit.metrics.registry import of_spans
 
     gold, systems = found.gold, found.systems
     chosen = judging.metric
     if chosen == "auto":
-        chosen = "token_accuracy" if judging.tokens else found.fits
-    by_segment = found.fits == "segment_f1" and not judging.tokens
+        chosen = "accuracy" if judging.tokens else found.fits
+    by_segment = found.fits == "span_f1" and not judging.tokens
     made = scores_of(found.titles, gold, systems, found.scheme if by_segment else None, aloud=not as_json)
-    spelled = {"scheme": found.scheme} if chosen.startswith("segment") else {}
+    spelled = {"scheme": found.scheme} if of_spans(chosen) else {}
     made["metric"] = chosen
     for one, labels in zip(made["systems"], systems, strict=True):
-        one["score"] = metrics.named(chosen, **spelled)(gold, labels)
+        one["score"] = metrics.metric(chosen, **spelled)(gold, labels)
     if len(systems) == 2:
-        made |= compared(gold, systems, metrics.named(chosen, **spelled), judging.samples, judging.seed)
+        made |= compared(gold, systems, metrics.metric(chosen, **spelled), judging.samples, judging.seed)
     if as_json:
         print(json.dumps(made, ensure_ascii=False))
     elif len(systems) == 2:
@@ -168,7 +169,7 @@ def _of_models(
         gold += sequences([y or "" for y in labels], block)
         for tagger, mine in zip(taggers, found, strict=True):
             model = tagger.model
-            spelling = model.spelling_for("segment_f1" if stretches else None)
+            spelling = model.spelling_for("span_f1" if stretches else None)
             with located(block, seen, data):
                 mine += spelling.tags(tagger.path(tagger.batch(block)))
         seen += len(block)
@@ -183,7 +184,7 @@ def _of_models(
             for tagger, mine in zip(taggers, found, strict=True)
         ]
     judge: Any = first.model.judge()
-    fits = "segment_f1" if any(one.model.segmental for one in taggers) else judge.name
+    fits = "span_f1" if any(one.model.segmental for one in taggers) else judge.name
     return Found(titles, gold, found, fits, scheme or first.model.label_scheme or "lenient")
 
 
@@ -202,7 +203,7 @@ def _of_graphs(
         check_known(
             gold[kind], tagger.names(kind), source=f"{data}, kind {kind}", who=tagger.source, remedy=REMEDY
         )
-        spells = metric_for(tagger.names(kind)) == "segment_f1" and not tokens
+        spells = metric_for(tagger.names(kind)) == "span_f1" and not tokens
         if not as_json:
             print(f"{kind}:")
         scored = scores_of([kind], gold[kind], [found[kind]], scheme if spells else None, aloud=not as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crfkit._safe.printable import counted
 
 if TYPE_CHECKING:
-    from crfkit.metrics import Metric
+    from crfkit.metrics.registry import Metric
     from crfkit.tags.reading import LabelScheme
 
 __all__ = ["Labels", "compared", "print_comparison", "scores_of"]
@@ -27,7 +27,7 @@ def scores_of(
         scores: Any = (
             metrics.token_scores(gold, found)
             if scheme is None
-            else metrics.segment_scores(gold, found, scheme=scheme)
+            else metrics.span_scores(gold, found, scheme=scheme)
         )
         made["systems"].append({"name": title, **_plain(scores)})
         if aloud:
@@ -62,7 +62,7 @@ def compared(gold: Labels, systems: list[Labels], metric: Metric, samples: int, 
 
     a, b = systems
     test = metrics.mcnemar(gold, a, b)
-    drawn = metrics.paired_bootstrap(gold, a, b, metric, samples=samples, seed=seed)
+    drawn = metrics.paired_bootstrap(gold, a, b, metric, samples=samples, random_state=seed)
     return {"mcnemar": asdict(test), "bootstrap": asdict(drawn)}
 
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import Estimator, learned, unless_absent
-from crfkit.metrics import Metric as NamedMetric
 from crfkit.metrics.encoding import encode
+from crfkit.metrics.registry import Metric as NamedMetric
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.explanation import Explanation
 from crfkit.models.model import Metric, Model

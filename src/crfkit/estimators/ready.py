@@ -119,7 +119,7 @@ def score_of(
         spelled = [names[y] for y in ids.tolist()]
         check_known([[y for y in spelled if y is not None]], known, source=told)
         judge = metric_for(known) if metric == AUTO else metric
-        if judge == "token_accuracy":
+        if judge == "accuracy":
             weight = np.repeat(np.ones(len(data)) if each is None else each, np.diff(ptr))  # [P]
             total = float(weight @ (ids >= 0))
             scores.append(float(weight @ (ids == found[name])) / max(total, 1e-300))
@@ -128,7 +128,7 @@ def score_of(
             n = int(np.searchsorted(ptr, int(np.argmax(ids < 0)), side="right")) - 1
             raise ValueError(
                 f"{told}: sequence {n} has positions without a label, which the metric {judge} needs; leave "
-                'such sequences out, or give metric="token_accuracy"'
+                'such sequences out, or give metric="accuracy"'
             )
         answers = cut(classes[name][found[name]].tolist(), ptr)
         judged_by = named_for(judge) if isinstance(judge, str) else judge

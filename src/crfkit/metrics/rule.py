@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from crfkit._safe.printable import shown
 from crfkit.errors import DataWarning, warn_about
-from crfkit.metrics.registry import Metric, named
+from crfkit.metrics.registry import Metric, metric, of_spans
 from crfkit.structures.constraints import Scheme
 from crfkit.tags.detection import are_tags, follow_scheme
 
@@ -36,14 +36,14 @@ def metric_for(labels: Iterable[str], *, segments: bool = False) -> str:
     Examples
     --------
     >>> metric_for(["O", "B-PER", "I-PER"]), metric_for(["NN", "VB"]), metric_for(["NN"], segments=True)
-    ('segment_f1', 'token_accuracy', 'segment_f1')
+    ('span_f1', 'accuracy', 'span_f1')
     """
-    return "segment_f1" if segments or follow_scheme(labels) else "token_accuracy"
+    return "span_f1" if segments or follow_scheme(labels) else "accuracy"
 
 
 def named_for(name: str, scheme: Scheme | None = None) -> Metric:
-    """Return a metric by its name; one of segments reads labels by the scheme of the model, if it has one."""
-    return named(name, scheme=scheme) if scheme is not None and name.startswith("segment") else named(name)
+    """Return a metric by its name; one of spans reads labels by the scheme of the model, if it has one."""
+    return metric(name, scheme=scheme) if scheme is not None and of_spans(name) else metric(name)
 
 
 def check_known(

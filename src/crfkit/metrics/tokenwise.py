@@ -1,4 +1,4 @@
-"""Scores of single labels and of whole sequences."""
+"""Scores of single labels, and which sequences are right as a whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ __all__ = [
     "Confusion",
     "TokenScores",
     "confusion",
-    "sequence_accuracy",
     "token_counts",
     "token_scores",
     "whole_sequences",
@@ -68,7 +67,7 @@ def token_scores(
     Parameters
     ----------
     y_true, y_pred, by, labels, seq_ptr
-        As in `segment_scores`.
+        As in `span_scores`.
     ignore
         Labels left out of the table and the averages, often ``["O"]``. A token of another label that is
         predicted as one of them still counts as not found; accuracy is over all tokens.
@@ -113,25 +112,6 @@ def token_counts(encoded: Encoded, groups: Ints, G: int) -> Ints:
     row = groups[encoded.sequence] * L  # [P]
     three = (row[true == pred] + true[true == pred], row + pred, row + true)
     return np.stack([np.bincount(place, minlength=G * L).reshape(G, L) for place in three], 1)
-
-
-def sequence_accuracy(
-    y_true: LabelSequences,
-    y_pred: LabelSequences,
-    *,
-    labels: Sequence[str] | None = None,
-    seq_ptr: NDArray[Any] | None = None,
-) -> float:
-    """Return the part of the sequences with every label right; 0 where there are none.
-
-    Examples
-    --------
-    >>> sequence_accuracy([["N", "V"], ["N"]], [["N", "V"], ["V"]])
-    0.5
-    """
-    encoded = encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr)
-    right = whole_sequences(encoded)
-    return float(right.mean()) if len(right) else 0.0
 
 
 def whole_sequences(encoded: Encoded) -> NDArray[np.bool_]:

@@ -221,7 +221,7 @@ class Predictions(Scoring):
         >>> from crfkit.features import ItemExtractor
         >>> model = train(ItemExtractor()([[["in"], ["York"]]] * 9, [["O", "B-LOC"]] * 9))
         >>> model.judge().name, model.evaluate([[["in"], ["York"]]], y=[["O", "B-LOC"]])
-        ('segment_f1', 1.0)
+        ('span_f1', 1.0)
         """
         if callable(metric):
             return metric

@@ -145,8 +145,8 @@ def train(
         Of graphs with hidden labels: training begins so often from other random weights, and the best result
         is kept, by the dev set where there is one, else by the objective.
     metric : str or function
-        The score of the dev set; "auto": "segment_f1" where labels spell segments, else
-        "token_accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
+        The score of the dev set; "auto": "span_f1" where labels spell segments, else
+        "accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
         Of graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.

@@ -28,7 +28,7 @@ class Judging:
 
     Examples
     --------
-    >>> Judging(metric="segment_f1").samples
+    >>> Judging(metric="span_f1").samples
     1000
     """
 
