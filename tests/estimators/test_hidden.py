@@ -131,7 +131,7 @@ def test_files_copies_and_conventions(tmp_path: Path) -> None:
     model = Model.load(tmp_path / "m.crf")
     assert model.predict(x) == crf.predict(x)
     assert model.answers == ("A", "B") or model.answers == ("B", "A")
-    assert model.evaluate(x, y=y) == crf.score(x, y)
+    assert model.score(x, y=y) == crf.score(x, y)
     for other in (pickle.loads(pickle.dumps(crf)), copy.deepcopy(crf)):
         assert other.predict(x) == crf.predict(x)
     assert clone(crf).get_params().keys() == crf.get_params().keys()

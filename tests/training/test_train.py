@@ -55,7 +55,7 @@ def test_defaults(data: Dataset, dev: Dataset) -> None:
     assert about.iterations == len(steps) == len(about.history["objective"])
     assert about.certificate.startswith("Within 0.0")
     assert about.certificate in str(about)
-    assert model.evaluate(dev) > 0.8
+    assert model.score(dev) > 0.8
     assert set(about.versions) == {"crfkit", "numpy", "python"}
 
 
@@ -102,7 +102,7 @@ def test_the_dev_set_stops_and_the_best_weights_are_kept(data: Dataset, dev: Dat
     assert about.metric == "accuracy"
     best = int(np.argmax(history.scores))
     assert about.kept == best + 1
-    assert about.score == max(history.scores) == model.evaluate(dev)
+    assert about.score == max(history.scores) == model.score(dev)
     assert about.iterations > best + 15  # two passes in a step
     assert (about.end, about.converged) == ("patience", False)
     assert "has not risen in 3" in about.reason
@@ -194,7 +194,7 @@ def test_soft_labels(data: Dataset) -> None:
     soft[np.arange(len(soft)), data.batch.label] = 0.9
     model = train(replace(data, batch=replace(data.batch, label=None, soft=soft)), optimizer="lbfgs")
     assert model.layout.parts["node"].stop == 3 * len(data.attributes)
-    assert model.evaluate(data) > 0.8
+    assert model.score(data) > 0.8
 
 
 def test_the_model_knows_its_recipe() -> None:

@@ -5,6 +5,7 @@ Labels are lists of lists of strings; with ``labels`` and ``seq_ptr`` they are f
 
 from crfkit.metrics.registry import METRICS, metric, scorer
 from crfkit.metrics.reliability import calibration
+from crfkit.metrics.report import Report
 from crfkit.metrics.significance import mcnemar, paired_bootstrap
 from crfkit.metrics.spanwise import span_scores
 from crfkit.metrics.tokenwise import Confusion, confusion, token_scores
@@ -12,6 +13,7 @@ from crfkit.metrics.tokenwise import Confusion, confusion, token_scores
 __all__ = [
     "METRICS",
     "Confusion",
+    "Report",
     "calibration",
     "confusion",
     "mcnemar",

@@ -21,7 +21,7 @@ from crfkit.metrics.spanwise import span_counts
 from crfkit.metrics.tokenwise import token_counts, whole_sequences
 from crfkit.tags.reading import LabelScheme
 
-__all__ = ["METRICS", "Metric", "Scorer", "metric", "of_spans", "scorer"]
+__all__ = ["METRICS", "Metric", "Scorer", "metric", "of_spans", "scorer", "share"]
 
 Count: TypeAlias = Callable[[Encoded, Ints, int], NDArray[Any]]
 Value: TypeAlias = Callable[[NDArray[Any]], Floats]
@@ -135,7 +135,8 @@ def _averaged(which: int, weighted: bool, counts: NDArray[Any]) -> Floats:
     return made
 
 
-def _share(counts: NDArray[Any]) -> Floats:
+def share(counts: NDArray[Any]) -> Floats:
+    """Return the first of two counts divided by the second: [..., 2] to [...]."""
     return ratio(counts[..., 0], counts[..., 1])
 
 
@@ -177,8 +178,8 @@ def _tokens(name: str) -> Metric:
 
 _AVERAGES: Final = [f"{part}_{kind}" for part in _PARTS for kind in ("macro", "weighted")]
 _LISTED: Final = [
-    Metric("accuracy", _count_tokens, _share),
-    Metric("sequence_accuracy", _count_sequences, _share),
+    Metric("accuracy", _count_tokens, share),
+    Metric("sequence_accuracy", _count_sequences, share),
     *(_spans(f"span_{part}", "lenient") for part in (*_PARTS, *_AVERAGES)),
     *(_tokens(part) for part in _AVERAGES),
 ]

@@ -29,6 +29,7 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 
 if TYPE_CHECKING:
     from crfkit.graphs.text_form import GraphForm
+    from crfkit.metrics.comparison import Compared
     from crfkit.models.explanation import Explanation
     from crfkit.training.events import Summary
 
@@ -273,38 +274,45 @@ class GraphModel(Restored, BaseModel):
         found: Numbers = inference.entropy(scores, method=method, threads=threads)
         return found
 
-    def evaluate(
+    def compared(
         self,
         X: GraphBatch,
+        y: None = None,
         metric: GraphMetric | str = "auto",
         *,
         kind: str | None = None,
         given: Given = None,
+        found: Mapping[str, Ids] | None = None,
         threads: int | None = None,
-    ) -> float:
-        """Return a metric of the predictions on graphs with labels.
+    ) -> Compared:
+        """Return known labels and predicted ones, and the metric that judges them.
 
         Parameters
         ----------
         X : GraphBatch
             Variables without a label do not count.
-        metric : {"auto", "accuracy"} or function
-            The share of known labels that are predicted, or a function of gold and predicted labels by kind.
+        y : None
+            The labels are in X.
+        metric : {"auto", "accuracy", "log_prob"} or function
+            The share of known labels that are predicted (also "auto"), the mean logarithm of their
+            probability, or a function of gold and predicted labels by kind.
         kind : str, optional
             Only labels of this kind count in the accuracy.
         given, threads
             As in `predict`.
+        found : labels by kind, optional
+            Default: those of `predict`.
         """
-        if not callable(metric) and metric not in ("auto", "accuracy"):
-            raise ValueError(
-                f"metric is {metric!r}, expected 'auto', 'accuracy' or a function of labels by kind"
-            )
+        from crfkit.models.judged_graphs import compared_graphs
+
+        if y is not None:
+            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
         if X.label is None:
             raise ValueError("X has no labels to compare with")
-        found = self.predict(X, given=given, threads=threads).labels
-        if callable(metric):
-            return float(metric(X.by_kind(X.label), found))
-        return accuracy(X, found, kind)
+        if found is None:
+            found = self.predict(X, given=given, threads=threads).labels
+        each = self.log_prob(X, threads=threads) if metric == "log_prob" else None
+        return compared_graphs(X, self.labels, found, metric, kind, each)
 
     def explain(
         self,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from numpy.typing import ArrayLike
 
+from crfkit.arrays import weights_of
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.linear.features import FeatureSelection
@@ -21,7 +22,7 @@ from crfkit.structures import STRUCTURES, Structure
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
-from crfkit.training.data import TrainingData, checked_dataset, weights_of
+from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.events import Listener
 from crfkit.training.fit import Fit, Init
 from crfkit.training.foreign import refuse_unknown
