@@ -85,8 +85,13 @@ def test_graphs_are_judged_by_kind_and_by_functions() -> None:
     assert model.score(wrong) == pytest.approx(6 / 7)
     assert model.score(wrong, kind="size") == 0.5
     assert model.score(wrong, kind="token") == 1.0
-    assert model.score(wrong, metric=lambda gold, found: float((gold["size"] != found["size"]).sum())) == 1.0
-    with pytest.raises(ValueError, match="metric is 'f1', expected 'auto', 'accuracy' or a function"):
-        model.score(data, metric="f1")
+    assert (
+        model.evaluate(wrong, metric=lambda gold, found: float((gold["size"] != found["size"]).sum())).score
+        == 1.0
+    )
+    with pytest.raises(
+        ValueError, match="metric is 'f1', expected 'auto', 'accuracy', 'log_prob' or a function"
+    ):
+        float(model.evaluate(data, metric="f1"))
     with pytest.raises(ValueError, match="X has no labels"):
         model.score(replace(data, label=None))

@@ -132,8 +132,8 @@ def test_edge_attributes_that_the_model_has_not(model: Model) -> None:
 
 def test_evaluation(model: Model) -> None:
     data = dataset(20, 8)
-    assert model.score(data, metric="accuracy") == model.score(data) > 0.5
-    assert model.score(data, metric=lambda gold, found: float(len(gold))) == 20.0
+    assert float(model.evaluate(data, metric="accuracy")) == model.score(data) > 0.5
+    assert float(model.evaluate(data, metric=lambda gold, found: float(len(gold)))) == 20.0
     label = np.asarray(data.batch.label).copy()
     label[data.batch.seq_ptr[1]] = -1
     holes = replace(data, batch=replace(data.batch, label=label))

@@ -87,7 +87,7 @@ def test_items(hashed: int | None) -> None:
     slow = ItemExtractor(hashed)(X, Y)
     assert model.predict(X) == model.predict(slow) == Y
     assert model.log_prob(X, Y).tobytes() == model.log_prob(slow).tobytes()
-    assert model.score(X, Y, metric="accuracy") == 1.0
+    assert float(model.evaluate(X, Y, metric="accuracy")) == 1.0
     data = model.dataset(X, [["D", {"N", "Q"}], ["D", None]])
     assert data.labels.strings() == ["D", "N", "Q"]
     assert data.batch.allowed is not None

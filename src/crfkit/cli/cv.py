@@ -104,7 +104,7 @@ def _judged(
         model = fit(whole[rest], progress=False, **options)
     pass_on(model.training)
     judged = whole[held]
-    return {name: model.score(judged, metric=name, threads=options["threads"]) for name in metrics}
+    return {name: float(model.evaluate(judged, metric=name, threads=options["threads"])) for name in metrics}
 
 
 def _print(made: dict[str, Any], as_json: bool) -> None:

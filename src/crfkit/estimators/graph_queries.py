@@ -171,7 +171,7 @@ class GraphQueries(Judged):
         return self._compared(X, y, self._metric(metric), kind=kind, given=given).report(groups)
 
     def _compared(self, X: GraphBatch, y: None, metric: Any, **asked: Any) -> Compared:
-        return self._model.compared(X, y, metric, threads=self._threads, **asked)
+        return self._model._compared(X, y, metric, summing=self._summing, threads=self._threads, **asked)
 
     def explain(
         self,

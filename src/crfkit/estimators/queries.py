@@ -141,7 +141,7 @@ class SequenceQueries(Judged):
 
     def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
         data = self._data(X, y)
-        return self.model_.compared(data, None, metric, path=self._path(data), threads=self._threads)
+        return self.model_._compared(data, None, metric, path=self._path(data), threads=self._threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to a file that `load`, `crfkit.load` and ``crfkit tag`` open.

@@ -124,6 +124,9 @@ class Report:
     def __float__(self) -> float:
         return self.score
 
+    def __repr__(self) -> str:
+        return f"<Report {self.metric} {self.score:.4f} of {counted(self.n, self.unit)}>"
+
     @property
     def sequence_accuracy(self) -> float:
         """The part of the sequences without a mistake."""

@@ -56,7 +56,7 @@ class BaseModel(ABC):
         """Return the best labels."""
 
     @abstractmethod
-    def compared(
+    def _compared(
         self, X: Any, y: Any = None, metric: Any = "auto", *, threads: int | None = None
     ) -> Compared:
         """Return gold labels and predicted ones, and the metric that judges them."""
@@ -68,10 +68,9 @@ class BaseModel(ABC):
         sample_weight: ArrayLike | None = None,
         *,
         threads: int | None = None,
-        **asked: Any,
     ) -> float:
         """Return how good the predictions on labeled data are: the score of `evaluate`."""
-        return self.compared(X, y, threads=threads, **asked).score(sample_weight)
+        return self._compared(X, y, threads=threads).score(sample_weight)
 
     def evaluate(
         self,
@@ -81,7 +80,6 @@ class BaseModel(ABC):
         metric: Any = None,
         groups: Sequence[Hashable] | None = None,
         threads: int | None = None,
-        **asked: Any,
     ) -> Report:
         """Return how good the predictions on labeled data are: a report to print, with one score.
 
@@ -97,11 +95,8 @@ class BaseModel(ABC):
             The group of each sequence or graph, such as its document: the report has a row for each.
         threads : int, optional
             Default: all cores.
-        **asked
-            Of graphs: ``kind``, the only one that counts, and ``given``, as in `predict`.
         """
-        asked["metric"] = "auto" if metric is None else metric
-        return self.compared(X, y, threads=threads, **asked).report(groups)
+        return self._compared(X, y, "auto" if metric is None else metric, threads=threads).report(groups)
 
     @abstractmethod
     def explain(self, x: Any, at: Any = None, *, threads: int | None = None) -> Explanation:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit import inference
 from crfkit._safe.pickling import Restored
@@ -30,6 +31,7 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 if TYPE_CHECKING:
     from crfkit.graphs.text_form import GraphForm
     from crfkit.metrics.comparison import Compared
+    from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
     from crfkit.training.events import Summary
 
@@ -274,7 +276,52 @@ class GraphModel(Restored, BaseModel):
         found: Numbers = inference.entropy(scores, method=method, threads=threads)
         return found
 
-    def compared(
+    def score(
+        self,
+        X: GraphBatch,
+        y: None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        kind: str | None = None,
+        given: Given = None,
+        threads: int | None = None,
+    ) -> float:
+        """Return the share of known labels that are predicted: the score of `evaluate`."""
+        return self._compared(X, y, kind=kind, given=given, threads=threads).score(sample_weight)
+
+    def evaluate(
+        self,
+        X: GraphBatch,
+        y: None = None,
+        *,
+        metric: GraphMetric | str | None = None,
+        groups: Sequence[Hashable] | None = None,
+        kind: str | None = None,
+        given: Given = None,
+        threads: int | None = None,
+    ) -> Report:
+        """Return how good the predictions on graphs with labels are: a report to print, with one score.
+
+        Parameters
+        ----------
+        X : GraphBatch
+            Variables without a label do not count.
+        y : None
+            The labels are in X.
+        metric : {"auto", "accuracy", "log_prob"} or function, optional
+            The share of known labels that are predicted (also "auto", the default), the mean logarithm of
+            their probability, or a function of gold and predicted labels by kind.
+        groups : sequence [N], optional
+            The group of each graph: the report has a row for each.
+        kind : str, optional
+            Only labels of this kind count.
+        given, threads
+            As in `predict`.
+        """
+        asked = "auto" if metric is None else metric
+        return self._compared(X, y, asked, kind=kind, given=given, threads=threads).report(groups)
+
+    def _compared(
         self,
         X: GraphBatch,
         y: None = None,
@@ -283,26 +330,10 @@ class GraphModel(Restored, BaseModel):
         kind: str | None = None,
         given: Given = None,
         found: Mapping[str, Ids] | None = None,
+        summing: Method | str | None = None,
         threads: int | None = None,
     ) -> Compared:
-        """Return known labels and predicted ones, and the metric that judges them.
-
-        Parameters
-        ----------
-        X : GraphBatch
-            Variables without a label do not count.
-        y : None
-            The labels are in X.
-        metric : {"auto", "accuracy", "log_prob"} or function
-            The share of known labels that are predicted (also "auto"), the mean logarithm of their
-            probability, or a function of gold and predicted labels by kind.
-        kind : str, optional
-            Only labels of this kind count in the accuracy.
-        given, threads
-            As in `predict`.
-        found : labels by kind, optional
-            Default: those of `predict`.
-        """
+        """Return known labels and predicted ones, or `found`, and what judges them; see `evaluate`."""
         from crfkit.models.judged_graphs import compared_graphs
 
         if y is not None:
@@ -311,7 +342,7 @@ class GraphModel(Restored, BaseModel):
             raise ValueError("X has no labels to compare with")
         if found is None:
             found = self.predict(X, given=given, threads=threads).labels
-        each = self.log_prob(X, threads=threads) if metric == "log_prob" else None
+        each = self.log_prob(X, method=summing, threads=threads) if metric == "log_prob" else None
         return compared_graphs(X, self.labels, found, metric, kind, each)
 
     def explain(

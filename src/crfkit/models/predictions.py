@@ -244,7 +244,7 @@ class Predictions(Scoring):
         """The constraint that says how labels spell segments, where the structure has one."""
         return next((one for one in self.structure.constraints if isinstance(one, Scheme)), None)
 
-    def compared(
+    def _compared(
         self,
         X: Any,
         y: Any = None,

@@ -188,4 +188,4 @@ class BayesianCRF(Judged):
 
     def _compared(self, X: GraphBatch, y: None, metric: Any) -> Compared:
         check_is_fitted(self, "model_")
-        return self.model_.compared(X, y, metric, found=self.predict(X), threads=self._threads)
+        return self.model_._compared(X, y, metric, found=self.predict(X), threads=self._threads)
