@@ -308,7 +308,7 @@ def test_wrong_options(data: Dataset, options: dict[str, Any], error: type[Excep
 
 def test_unknown_metric(data: Dataset, dev: Dataset) -> None:
     with pytest.raises(ValueError, match="did you mean 'span_f1'"):
-        train(data, dev, metric="segmentf1")
+        train(data, dev, metric="spanf1")
     with pytest.raises(ValueError, match="metric of the dev set is nan"):
         train(data, dev, metric=lambda y_true, y_pred: float("nan"), optimizer=Descent())
 
