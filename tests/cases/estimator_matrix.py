@@ -68,7 +68,6 @@ NOT_YET: dict[str, tuple[str, str]] = {
     "sample": (_READY, "graphs of y are not made"),
     "log_prob": (_READY, "graphs of y are not made"),
     "explain": (_READY, "graphs of y are not made"),
-    "evaluate": (" ".join(TABLE), "a verb of models"),
     "save": (f"{_READY} BayesianCRF", "how X becomes graphs is in no file; pickle works"),
     "load": (f"{_READY} BayesianCRF", "how X becomes graphs is in no file; pickle works"),
     "grid search": ("FactorialCRF", "scikit-learn cannot cut these data into folds"),

@@ -13,11 +13,12 @@ from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
+from crfkit.estimators.ready import ReadyMade, compared_columns, cut, label_ids
 from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
+from crfkit.metrics.comparison import Compared
 from crfkit.models.model import Metric
 from crfkit.models.reading import read, recipe_of
 from crfkit.models.results import PerSequence
@@ -151,13 +152,12 @@ class FactorialCRF(ReadyMade):
         )
         return {name: PerSequence(cut(found[name], data.batch.seq_ptr)) for name in self.columns_}
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the mean over columns of the metric of the estimator."""
+    def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
         data, found = self._found(X)
         gold = _columns(y)
         if gold.keys() != self.classes_.keys():
             raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns_)}")
-        return score_of(data, gold, found, self.classes_, self.metric, sample_weight)
+        return compared_columns(data, gold, found, self.classes_, metric)
 
     def _found(self, X: Any, given: Mapping[Any, Any] | None = None) -> tuple[Dataset, GraphLabeling]:
         model, data = self._fitted(), self._data(X)

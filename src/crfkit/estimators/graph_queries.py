@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
-from crfkit.estimators.base import Estimator, learned
+from crfkit.estimators.base import learned
+from crfkit.estimators.judged import Judged
 from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
-from crfkit.models.graph_model import Given, GraphModel, accuracy
+from crfkit.models.graph_model import Given, GraphModel
 from crfkit.structures.graphs.batch import GraphBatch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from crfkit.metrics.comparison import Compared
+    from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
 
 __all__ = ["GraphQueries"]
 
 
-class GraphQueries(Estimator):
+class GraphQueries(Judged):
     """Queries of an estimator with a fitted model of graphs.
 
     `predict`, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are given a
@@ -124,20 +129,49 @@ class GraphQueries(Estimator):
         self,
         X: GraphBatch,
         y: None = None,
+        sample_weight: ArrayLike | None = None,
         *,
         kind: str | None = None,
         given: Given = None,
     ) -> float:
-        """Return the share of known labels of X that are predicted, of all kinds or of one.
+        """Return how good the predictions are: the score of `evaluate`, by the metric of the estimator.
 
-        `given` clamps labels as in `predict`: ``score(X, kind="chunk", given={"pos": pos})``.
+        "auto" is the share of known labels of X that are predicted, of all kinds or of one. `given` clamps
+        labels as in `predict`: ``score(X, kind="chunk", given={"pos": pos})``.
         """
-        if y is not None:
-            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
-        model = self._model
-        if X.label is None:
-            raise ValueError("X has no labels to compare with")
-        return accuracy(X, model.predict(X, given=given, threads=self._threads).labels, kind)
+        return self._compared(X, y, self._metric(None), kind=kind, given=given).score(sample_weight)
+
+    def evaluate(
+        self,
+        X: GraphBatch,
+        y: None = None,
+        *,
+        metric: Any = None,
+        groups: Sequence[Hashable] | None = None,
+        kind: str | None = None,
+        given: Given = None,
+    ) -> Report:
+        """Return how good the predictions are: a report to print, whose ``float`` is that of `score`.
+
+        Parameters
+        ----------
+        X : GraphBatch
+            With labels; variables without one do not count.
+        y : None
+            The labels are in X.
+        metric : {"auto", "accuracy", "log_prob"} or function, optional
+            A function is of gold and predicted labels by kind. Default: that of the estimator.
+        groups : sequence [N], optional
+            The group of each graph: the report has a row for each.
+        kind : str, optional
+            The only one whose labels count.
+        given
+            As in `predict`.
+        """
+        return self._compared(X, y, self._metric(metric), kind=kind, given=given).report(groups)
+
+    def _compared(self, X: GraphBatch, y: None, metric: Any, **asked: Any) -> Compared:
+        return self._model._compared(X, y, metric, summing=self._summing, threads=self._threads, **asked)
 
     def explain(
         self,

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit.arrays import Floats, Ids, pointers
+from crfkit.arrays import Floats, Ids, pointers, weights_of
 from crfkit.checks import check_choice
-from crfkit.estimators.queries import weights_of
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
-from crfkit.metrics.rule import check_known
+from crfkit.metrics.comparison import Columns, Compared
+from crfkit.metrics.rule import AUTO, check_known, named_for
+from crfkit.models.model import Metric
 from crfkit.models.results import PerSequence
 from crfkit.objectives import Likelihood
 from crfkit.structures.graphs.batch import GraphBatch
@@ -140,18 +141,23 @@ class GridCRF(ReadyMade):
         found = self.model_.predict_proba(batch, method=self.method, threads=self._threads)["pixel"]
         return PerSequence(_cut(found, images))
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of pixels whose label is predicted right; void ones do not count."""
+    def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
+        check_is_fitted(self, "model_")
         images = _images(X)
         gold = _gold(y, images)
-        check_is_fitted(self, "model_")
-        check_known([gold[gold != self.void].tolist()], self.classes_.tolist())
-        each = weights_of(sample_weight, len(images))
-        size = [image.shape[0] * image.shape[1] for image in images]
-        weight = np.repeat(np.ones(len(images)) if each is None else each, size) * (gold != self.void)
-        found = [image.ravel() for image in self.predict(X)]
-        right = np.concatenate([*found, np.zeros(0, dtype=np.int64)]) == gold
-        return float(weight @ right) / max(float(weight.sum()), 1e-300)
+        known = gold != self.void
+        check_known([gold[known].tolist()], self.classes_.tolist())
+        found = np.concatenate([np.zeros(0, dtype=gold.dtype), *(image.ravel() for image in self.predict(X))])
+        values = np.union1d(self.classes_, gold[known])
+        ids = [np.searchsorted(values, each) for each in (gold, found)]
+        return Columns.of_ids(
+            map(str, values.tolist()),
+            np.where(known, ids[0], -1),
+            ids[1],
+            pointers([image.shape[0] * image.shape[1] for image in images]),
+            named_for("accuracy" if metric == AUTO else metric) if isinstance(metric, str) else metric,
+            unit="image",
+        )
 
     def batch(self, X: Any) -> GraphBatch:
         """Return the graphs of images, for queries of `model_`."""

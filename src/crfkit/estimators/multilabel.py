@@ -13,8 +13,12 @@ from sklearn.utils.validation import validate_data
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, in_order
+from crfkit.estimators.judged import Judged
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
+from crfkit.metrics.comparison import Columns, Compared
+from crfkit.metrics.rule import AUTO, named_for
+from crfkit.models.model import Metric
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import as_features
 from crfkit.structures.graphs.cliques import Clique
@@ -145,6 +149,27 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         batch = self.batch(X)
         found = self.model_.predict_proba(batch, method=self.method, threads=self._threads)
         return np.column_stack([found[str(a)][:, 1] for a in self.classes_])
+
+    score = Judged.score  # the same number as that of scikit-learn's mixin, with its report
+
+    def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
+        """Return a sequence for each sample: where it has label a there is "a", elsewhere "none"."""
+        found = self.predict(X)
+        gold = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        n = len(self.classes_)
+        if gold.reshape(len(gold), -1).shape != found.shape:
+            raise ValueError(f"y has shape {gold.shape}, expected {found.shape}, a column for each label")
+        ids = [np.where(each.reshape(-1, n) == self.values_[1], self.classes_, n) for each in (gold, found)]
+        judge = "sequence_accuracy" if metric == AUTO else metric
+        return Columns.of_ids(
+            [*map(str, self.classes_.tolist()), "none"],
+            ids[0].ravel(),
+            ids[1].ravel(),
+            n * np.arange(len(gold) + 1),
+            named_for(judge) if isinstance(judge, str) else judge,
+            unit="sample",
+            absent=1,
+        )
 
     def batch(self, X: Any) -> GraphBatch:
         """Return a graph for each sample, for queries of `model_`."""

@@ -11,28 +11,29 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Ids, Pointers, weights_of
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
 from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
+from crfkit.estimators.judged import Judged
 from crfkit.estimators.parameters import Trained
-from crfkit.estimators.queries import judged, weights_of
 from crfkit.inference.graphs import GraphLabeling
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
-from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for
+from crfkit.metrics.comparison import Columns, Compared, Joined, name_of
+from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for, scheme_of_rows
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Metric
 from crfkit.structures.graphs.batch import GraphBatch
 
-__all__ = ["ReadyMade", "cut", "label_ids", "score_of"]
+__all__ = ["ReadyMade", "compared_columns", "cut", "label_ids"]
 
 T = TypeVar("T", list[Any], Floats)
 
 
-class ReadyMade(Trained):
+class ReadyMade(Judged, Trained):
     """An estimator whose data become graphs."""
 
     method: Method | str | None = None
@@ -95,45 +96,31 @@ def label_ids(data: Dataset, y: Any, labels: Alphabet, column: str = "") -> Ids:
     return batch.label
 
 
-def score_of(
+def compared_columns(
     data: Dataset,
     gold: Mapping[str, Any],
     found: Mapping[str, Ids] | GraphLabeling,
     classes: Mapping[str, NDArray[np.object_]],
     metric: Metric | str,
-    sample_weight: ArrayLike | None,
-) -> float:
-    """Return the mean over columns of a metric; "auto" is that which fits the labels of each column.
+) -> Compared:
+    """Return columns of labels to compare; "auto" is the metric that fits the labels of each column.
 
-    Labels of None do not count in the accuracy of tokens; other metrics need all labels.
+    Labels of None do not count; metrics of spans need all labels.
     """
-    each = weights_of(sample_weight, len(data))
-    ptr = data.batch.seq_ptr
-    scores = []
+    parts = {}
     for name, sequences in gold.items():
         known = classes[name].tolist()
         alphabet = Alphabet(known)
         ids = label_ids(data, sequences, alphabet, name)  # [P], -1 where unknown
-        names = [*alphabet.strings(), None]
+        names = alphabet.strings()
         told = f"y: column {name!r}" if name else "y"
-        spelled = [names[y] for y in ids.tolist()]
-        check_known([[y for y in spelled if y is not None]], known, source=told)
+        check_known([[names[y] for y in ids[ids >= 0].tolist()]], known, source=told)
         judge = metric_for(known) if metric == AUTO else metric
-        if judge == "token_accuracy":
-            weight = np.repeat(np.ones(len(data)) if each is None else each, np.diff(ptr))  # [P]
-            total = float(weight @ (ids >= 0))
-            scores.append(float(weight @ (ids == found[name])) / max(total, 1e-300))
-            continue
-        if (ids < 0).any():
-            n = int(np.searchsorted(ptr, int(np.argmax(ids < 0)), side="right")) - 1
-            raise ValueError(
-                f"{told}: sequence {n} has positions without a label, which the metric {judge} needs; leave "
-                'such sequences out, or give metric="token_accuracy"'
-            )
-        answers = cut(classes[name][found[name]].tolist(), ptr)
         judged_by = named_for(judge) if isinstance(judge, str) else judge
-        scores.append(judged(judged_by, cut(spelled, ptr), answers, each))
-    return float(np.mean(scores))
+        scheme = scheme_of_rows(name_of(judged_by), known)
+        ptr = data.batch.seq_ptr
+        parts[name] = Columns.of_ids(names, ids, found[name], ptr, judged_by, scheme=scheme, source=told)
+    return Joined.mean(parts)
 
 
 def cut(flat: T, ptr: Pointers) -> list[T]:

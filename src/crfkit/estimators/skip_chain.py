@@ -14,9 +14,10 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.estimators.ready import ReadyMade, cut, label_ids, score_of
+from crfkit.estimators.ready import ReadyMade, compared_columns, cut, label_ids
 from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values
+from crfkit.metrics.comparison import Compared
 from crfkit.models.model import Metric
 from crfkit.models.reading import columns_of, read, recipe_of
 from crfkit.models.results import PerSequence
@@ -136,11 +137,10 @@ class SkipChainCRF(ReadyMade):
         found = self.model_.predict_proba(batch, method=self.method, threads=self._threads)["token"]
         return PerSequence(cut(found, data.batch.seq_ptr))
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return how good the predictions are, by the metric of the estimator."""
+    def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
         data, batch = self._batch(X)
         found = self.model_.predict(batch, threads=self._threads)["token"]
-        return score_of(data, {"": y}, {"": found}, {"": self.classes_}, self.metric, sample_weight)
+        return compared_columns(data, {"": y}, {"": found}, {"": self.classes_}, metric)
 
     def batch(self, X: Any) -> GraphBatch:
         """Return the graphs of sequences, for queries of `model_`."""

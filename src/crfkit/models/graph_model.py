@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit import inference
 from crfkit._safe.pickling import Restored
@@ -29,6 +30,8 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 
 if TYPE_CHECKING:
     from crfkit.graphs.text_form import GraphForm
+    from crfkit.metrics.comparison import Compared
+    from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
     from crfkit.training.events import Summary
 
@@ -273,38 +276,74 @@ class GraphModel(Restored, BaseModel):
         found: Numbers = inference.entropy(scores, method=method, threads=threads)
         return found
 
-    def evaluate(
+    def score(
         self,
         X: GraphBatch,
-        metric: GraphMetric | str = "auto",
+        y: None = None,
+        sample_weight: ArrayLike | None = None,
         *,
         kind: str | None = None,
         given: Given = None,
         threads: int | None = None,
     ) -> float:
-        """Return a metric of the predictions on graphs with labels.
+        """Return the share of known labels that are predicted: the score of `evaluate`."""
+        return self._compared(X, y, kind=kind, given=given, threads=threads).score(sample_weight)
+
+    def evaluate(
+        self,
+        X: GraphBatch,
+        y: None = None,
+        *,
+        metric: GraphMetric | str | None = None,
+        groups: Sequence[Hashable] | None = None,
+        kind: str | None = None,
+        given: Given = None,
+        threads: int | None = None,
+    ) -> Report:
+        """Return how good the predictions on graphs with labels are: a report to print, with one score.
 
         Parameters
         ----------
         X : GraphBatch
             Variables without a label do not count.
-        metric : {"auto", "accuracy"} or function
-            The share of known labels that are predicted, or a function of gold and predicted labels by kind.
+        y : None
+            The labels are in X.
+        metric : {"auto", "accuracy", "log_prob"} or function, optional
+            The share of known labels that are predicted (also "auto", the default), the mean logarithm of
+            their probability, or a function of gold and predicted labels by kind.
+        groups : sequence [N], optional
+            The group of each graph: the report has a row for each.
         kind : str, optional
-            Only labels of this kind count in the accuracy.
+            Only labels of this kind count.
         given, threads
             As in `predict`.
         """
-        if not callable(metric) and metric not in ("auto", "accuracy"):
-            raise ValueError(
-                f"metric is {metric!r}, expected 'auto', 'accuracy' or a function of labels by kind"
-            )
+        asked = "auto" if metric is None else metric
+        return self._compared(X, y, asked, kind=kind, given=given, threads=threads).report(groups)
+
+    def _compared(
+        self,
+        X: GraphBatch,
+        y: None = None,
+        metric: GraphMetric | str = "auto",
+        *,
+        kind: str | None = None,
+        given: Given = None,
+        found: Mapping[str, Ids] | None = None,
+        summing: Method | str | None = None,
+        threads: int | None = None,
+    ) -> Compared:
+        """Return known labels and predicted ones, or `found`, and what judges them; see `evaluate`."""
+        from crfkit.models.judged_graphs import compared_graphs
+
+        if y is not None:
+            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
         if X.label is None:
             raise ValueError("X has no labels to compare with")
-        found = self.predict(X, given=given, threads=threads).labels
-        if callable(metric):
-            return float(metric(X.by_kind(X.label), found))
-        return accuracy(X, found, kind)
+        if found is None:
+            found = self.predict(X, given=given, threads=threads).labels
+        each = self.log_prob(X, method=summing, threads=threads) if metric == "log_prob" else None
+        return compared_graphs(X, self.labels, found, metric, kind, each)
 
     def explain(
         self,
