@@ -287,7 +287,7 @@ def test_loss_and_subgradient() -> None:
         (lambda: PassiveAggressive(c=-1.0), "c is -1.0"),
         (
             lambda: PassiveAggressive(variant="soft"),  # type: ignore[arg-type]
-            "variant is 'soft', expected one of hard, linear, squared",
+            'variant is .soft., expected "hard", "linear" or "squared"',
         ),
     ],
 )
