@@ -25,13 +25,8 @@ class Documented:
     ...     '''
     >>> class Others(Options):
     ...     '''More options.'''
-    >>> print(Others.__doc__)
-    More options.
-    <BLANKLINE>
-    Parameters
-    ----------
-    seed : int
-    <BLANKLINE>
+    >>> [line for line in Others.__doc__.splitlines() if line]
+    ['More options.', 'Parameters', '----------', 'seed : int']
     """
 
     def __init_subclass__(cls) -> None:
