@@ -6,6 +6,7 @@ here fails `test_every_member_is_here`.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -243,13 +244,19 @@ def test_optimizers_go_down_or_are_refused(structure: str, objective: str, gold:
     scratch = np.empty(loss.size)
     zero = np.zeros(loss.size)
     begin = loss.value_and_grad(zero, scratch)
-    run = optimizer.start(loss, penalty, zero)
-    for _ in range(12):
+    run, state, later = optimizer.start(loss, penalty, zero), None, list[str]()
+    for i in range(12):
+        if i == 3:
+            state = deepcopy(run.state()) if name in ("bcfw", "one-slack") else run.state()
         step = run.step()
         assert np.isfinite(step.objective)
+        later.append(repr(step))
         if step.stopped:
             break
-    assert np.isfinite(optimizer.start(loss, penalty, run.w, state=run.state()).w).all()
+    if state is not None:  # a copy, but for those two; a run goes on from it with the same bits
+        again = optimizer.start(loss, penalty, zero, state=state)
+        assert [repr(again.step()) for _ in later[3:]] == later[3:]
+        assert again.w.tobytes() == run.w.tobytes()
     if loss.minimizes:
         assert loss.value_and_grad(run.w, scratch) + penalty.value(run.w) < begin
 
