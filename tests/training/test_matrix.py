@@ -172,10 +172,13 @@ def enumerated(loss: LinearLoss, n: int, w: Floats) -> float:
     total, gold, mean = -np.inf, -np.inf, 0.0
     for label in product(range(L), repeat=b - a):
         for begin in product((False, True), repeat=max(b - a - 1, 0) if semi else 0):
+            can = possible(structure, label, begin)
+            if not can and batch.soft is None:
+                continue
             s = float(feature_vector(loss, n, label, begin) @ w)
             if batch.soft is not None:
                 mean += float(np.prod([batch.soft[a + t, y] for t, y in enumerate(label)])) * s
-            if not possible(structure, label, begin):
+            if not can:
                 continue
             total = np.logaddexp(total, s)
             if batch.soft is not None:
@@ -291,7 +294,7 @@ MUST = {
         for s in ("order 1", "order 2", "semi")
     ),
     *((name, s, "likelihood", "path") for name in ("sgd", "sgd-l1", "adagrad") for s in ("order 2", "edges")),
-    *((name, "order 2", "likelihood", "path") for name in ("dual", "exponentiated")),
+    *((name, s, "likelihood", "path") for name in ("dual", "exponentiated") for s in ("order 2", "semi")),
     *((name, "edges", "perceptron", "path") for name in FAMILIES["mistakes"]),
     ("bcfw", "edges", "max-margin", "path"),
     ("smo", "order 1", "max-margin", "path"),
