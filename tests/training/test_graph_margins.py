@@ -13,7 +13,7 @@ from crfkit import Chain, FeatureSelection, Graph, GraphCRF, Likelihood, Stop
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.graphs import Clique, scopes
-from crfkit.inference.methods import ICM, TRWS, Auto, Enumeration, MinCut
+from crfkit.inference.methods import ICM, TRWS, Auto, Elimination, Enumeration, MinCut
 from crfkit.linear.graphs.differences import GraphDifferences
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
@@ -139,7 +139,7 @@ def test_likelihood_with_bounds_is_stationary() -> None:
     from scipy.optimize import minimize
 
     batch = loops(6, attractive=True, N=4, L=3)
-    loss = loss_of(batch, Likelihood(l2=0.3))
+    loss = loss_of(batch, Likelihood(l2=0.3), Elimination())
     held = attractive_weights(batch.graph, loss.layout)
     assert held is not None
     penalty = Penalty(l2=0.3, nonnegative=held)

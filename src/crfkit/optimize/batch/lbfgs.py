@@ -186,9 +186,7 @@ class OrthantRun(LBFGSRun):
         begin = here = Trial(0.0, self.objectives[-1], slope)
         length = self.first_length(slope)
         for _ in range(self.rule.max_evaluations):
-            promised, penalty, _ = self.vectors.move_in_orthant(
-                self.l1, self.w, self.pseudo, self.d, length, self.trial
-            )
+            promised, penalty = self.move(length)
             self.point = self.evaluate(self.trial, self.spare)
             value = self.point.value + penalty if self.point.finite else inf
             here = Trial(length, value, slope)
@@ -196,6 +194,13 @@ class OrthantRun(LBFGSRun):
                 return Found(here, here)
             length *= 0.5
         return Found(begin, here)
+
+    def move(self, length: float) -> tuple[float, float]:
+        """Set `trial`, projected; return what the pseudo-gradient promises there, and the L1 part."""
+        promised, penalty, _ = self.vectors.move_in_orthant(
+            self.l1, self.w, self.pseudo, self.d, length, self.trial
+        )
+        return promised, penalty
 
     def learn(self, length: float, slope: float) -> None:
         """Remember the step as it was after projection."""
@@ -223,16 +228,7 @@ class BoundedRun(OrthantRun):
         self.d[:] = -self.penalty.inward(self.w, -self.d)
         return dot(self.pseudo, self.d)
 
-    def search(self, slope: float) -> Found:
-        """Halve the length until the objective falls by c1 of what the gradient promises."""
-        begin = here = Trial(0.0, self.objectives[-1], slope)
-        length = self.first_length(slope)
-        for _ in range(self.rule.max_evaluations):
-            self.trial[:] = self.penalty.projected(self.w + length * self.d)
-            promised = dot(self.pseudo, self.trial - self.w)
-            self.point = self.evaluate(self.trial, self.spare)
-            here = Trial(length, self.point.value if self.point.finite else inf, slope)
-            if promised < 0.0 and here.value <= begin.value + self.rule.c1 * promised:
-                return Found(here, here)
-            length *= 0.5
-        return Found(begin, here)
+    def move(self, length: float) -> tuple[float, float]:
+        """Set `trial`, projected; return what the gradient promises there; there is no L1 part."""
+        self.trial[:] = self.penalty.projected(self.w + length * self.d)
+        return dot(self.pseudo, self.trial - self.w), 0.0
