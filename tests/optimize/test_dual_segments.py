@@ -194,19 +194,6 @@ def test_threads_do_not_change_a_bit(step: Any) -> None:
     assert all(f == found[0] for f in found)
 
 
-@pytest.mark.parametrize("after", [1, 4, 9, 12])
-def test_resumed_run_gives_the_same_bits(after: int) -> None:
-    problem, penalty = bound(CASES["weights"])
-    optimizer = Dual(gap=1e-5)
-    whole = optimizer.start(problem, penalty, np.zeros(problem.size))
-    cut = optimizer.start(problem, penalty, np.zeros(problem.size))
-    for _ in range(after):
-        assert not cut.step().stopped
-    resumed = optimizer.start(problem, penalty, np.zeros(problem.size), state=cut.state())
-    assert run_to_end(resumed) == run_to_end(whole)
-    assert resumed.w.tobytes() == whole.w.tobytes()
-
-
 def test_strain_counts_the_attributes_of_the_gold() -> None:
     problem, _ = bound(CASES["every kind, observed"])
     cells = problem.structure.gold_cells(problem.batch)

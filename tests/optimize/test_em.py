@@ -57,17 +57,6 @@ def test_the_objective_never_rises_and_ends_where_the_gradient_is_zero(maximizat
     )
 
 
-def test_a_run_goes_on_from_its_state() -> None:
-    loss = loss_with_sets(Chain(3))
-    penalty, w = Penalty(l2=0.5), np.random.default_rng(2).normal(size=loss.size)
-    run = EM().start(loss, penalty, w)
-    for _ in range(3):
-        run.step()
-    again = EM().start(loss, penalty, w, state=run.state())
-    assert again.step().objective == run.step().objective
-    assert again.w.tobytes() == run.w.tobytes()
-
-
 def test_hidden_states_by_em() -> None:
     x, y = turning(40)
     each = [

@@ -177,25 +177,6 @@ def features(loss: LinearLoss, n: int, label: tuple[int, ...]) -> Floats:
     return out
 
 
-@pytest.mark.parametrize("kind", ["plain", "order 2", "segments"])
-@pytest.mark.parametrize("name", METHODS)
-def test_a_resumed_run_gives_the_same_bits(name: str, kind: str, tmp_path: Any) -> None:
-    from crfkit.training.runs.tree import read_tree, write_tree
-
-    loss = made(kind, LENGTHS)
-    penalty, method = penalty_of(loss), METHODS[name](gap=1e-9)
-    whole = method.start(loss, penalty, np.zeros(loss.size))
-    first = method.start(loss, penalty, np.zeros(loss.size))
-    for run in (whole, first):
-        for _ in range(4):
-            run.step()
-    write_tree(tmp_path / "state", {"run": first.state()})
-    again = method.start(loss, penalty, np.zeros(loss.size), state=read_tree(tmp_path / "state")["run"])
-    for _ in range(8):
-        assert again.step() == whole.step()
-        assert again.w.tobytes() == whole.w.tobytes()
-
-
 @pytest.mark.parametrize("kind", ["plain", "values", "weights", "observed", "constraints"])
 def test_native_visits_are_the_general_ones(kind: str) -> None:
     loss = made(kind, [*LENGTHS, 6, 4, 7])

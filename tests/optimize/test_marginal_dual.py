@@ -193,18 +193,6 @@ def test_exponentiated_gradient_takes_every_structure(method: str, structure: An
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_state_gives_the_same_bits(method: str) -> None:
-    loss, penalty = loss_of(*CASES["edge attributes"])
-    run = METHODS[method].start(loss, penalty, np.zeros(loss.size))
-    run.step()
-    state = run.state()
-    expected = [run.step() for _ in range(2)]
-    again = METHODS[method].start(loss, penalty, np.zeros(loss.size), state=state)
-    assert [again.step() for _ in range(2)] == expected
-    assert again.w.tobytes() == run.w.tobytes()
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_threads_do_not_matter(method: str) -> None:
     batch, structure = CASES["values and weights"]
     layout, objective = Layout.observed(batch, structure), MaxMargin(l2=0.5)

@@ -128,20 +128,6 @@ def test_the_optimum_is_that_of_lbfgs() -> None:
         np.testing.assert_allclose(ends[0][1], ends[1][1], atol=1e-3)
 
 
-def test_goes_on_from_a_state_with_the_same_bits() -> None:
-    loss, zero = bound(*structures()[0]), np.zeros(bound(*structures()[0]).size)
-    whole = ParallelUpdate().start(loss, Penalty(l2=0.5), zero)
-    first = ParallelUpdate().start(loss, Penalty(l2=0.5), zero)
-    for _ in range(6):
-        whole.step()
-    for _ in range(3):
-        first.step()
-    second = ParallelUpdate().start(loss, Penalty(l2=0.5), zero, state=first.state())
-    for _ in range(3):
-        second.step()
-    assert (second.w == whole.w).all()
-
-
 def test_what_is_refused() -> None:
     batch = data()
     loss, zero = bound(batch, Chain(L)), np.zeros(bound(batch, Chain(L)).size)

@@ -33,7 +33,13 @@ print((time.process_time() - process) / (time.thread_time() - thread))
 
 @pytest.mark.parametrize(
     "method",
-    ["auto", "lbfgs", "plbfgs", "owlqn", "cg", "newton", "one-slack", "bcfw", "mira"],
+    [
+        *("auto", "bcfw"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("lbfgs", "plbfgs", "owlqn", "cg", "newton", "one-slack", "mira")
+        ),
+    ],
 )
 def test_one_thread_keeps_one_core_busy(method: str) -> None:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}

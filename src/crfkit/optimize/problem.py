@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -29,6 +29,7 @@ __all__ = [
     "Penalty",
     "Run",
     "Smooth",
+    "State",
     "Step",
     "Stopped",
     "Viewed",
@@ -39,6 +40,8 @@ __all__ = [
 
 R = TypeVar("R")
 V = TypeVar("V")
+
+State: TypeAlias = dict[str, Any] | None  # what a run goes on from, as its `state` gave it; None: begin
 
 
 class End(str, Enum):
@@ -273,6 +276,6 @@ class Optimizer(Protocol):
         """The views of a loss that it needs beside values and gradients."""
         ...
 
-    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None) -> Run:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> Run:
         """Begin at w [F], or go on from a state, which holds its own weights."""
         ...

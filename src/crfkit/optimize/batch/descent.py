@@ -15,7 +15,7 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.optimize.batch.linesearch import Found, Trial, Wolfe
 from crfkit.optimize.batch.run import BatchRun, Stopping
-from crfkit.optimize.problem import End, Penalty, Stopped
+from crfkit.optimize.problem import End, Penalty, State, Stopped
 
 __all__ = ["Descent", "ScaledDescent", "Searching"]
 
@@ -30,8 +30,6 @@ class Searching(Stopping):
         Wolfe conditions: share of the decrease that the slope promises, share of the slope that may be left.
     max_evaluations : int
         The most evaluations of one line search.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
     """
 
     c1: float = 1e-4
@@ -51,14 +49,7 @@ class Searching(Stopping):
 class Descent(BatchRun):
     """A run with a Wolfe line search."""
 
-    def __init__(
-        self,
-        options: Searching,
-        problem: Any,
-        penalty: Penalty,
-        w: Floats,
-        state: dict[str, Any] | None,
-    ) -> None:
+    def __init__(self, options: Searching, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         self.rule = options.rule
         self.gradient, self.spare, self.trial, self.d = (np.zeros(problem.size) for _ in range(4))
         self.least = (inf, inf)  # objective and norm of the gradient

@@ -19,7 +19,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.optimize.margin.certified import certified_step, inverse_strengths
-from crfkit.optimize.problem import End, Penalty, Step, view_of
+from crfkit.optimize.problem import End, Penalty, State, Step, view_of
 
 __all__ = ["FactoredChains", "FactoredSequences", "MarginalRun", "Part"]
 
@@ -124,7 +124,7 @@ class MarginalRun:
         problem: Any,
         penalty: Penalty,
         w: Floats,
-        state: dict[str, Any] | None,
+        state: State,
     ) -> None:
         inverse = inverse_strengths(penalty, problem.size, who)
         self.problem, self.penalty = problem, penalty

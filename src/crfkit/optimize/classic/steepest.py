@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from crfkit.arrays import Floats
 from crfkit.optimize.batch.descent import ScaledDescent, Searching
 from crfkit.optimize.batch.run import BatchRun, refuse_l1
-from crfkit.optimize.problem import Differentiable, Penalty, Smooth
+from crfkit.optimize.problem import Differentiable, Penalty, Smooth, State
 
 __all__ = ["SteepestDescent"]
 
@@ -17,27 +17,17 @@ __all__ = ["SteepestDescent"]
 class SteepestDescent(Searching):
     """Gradient descent with a line search.
 
-    Parameters
-    ----------
-    c1, c2, max_evaluations, max_iterations, tolerance, period, delta, threads
-        As in `Searching`.
-
     Examples
     --------
     >>> SteepestDescent(max_iterations=50).max_iterations
     50
     """
 
+    needs: ClassVar[tuple[type, ...]] = (Differentiable,)
+
     c2: float = 0.5
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs a gradient everywhere."""
-        return (Differentiable,)
-
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BatchRun:
+    def start(self, problem: Smooth, penalty: Penalty, w: Floats, *, state: State = None) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "SteepestDescent")
         return SteepestRun(self, problem, penalty, w, state)
