@@ -249,7 +249,7 @@ class TrainingData:
 
     @once
     def learned_from(self) -> Batch:
-        """The data in memory without attributes of value 0: they have weights, but none of them ever moves."""
+        """The data in memory, without attributes of value 0, which add nothing to any score."""
         assert isinstance(self.data, Dataset)
         return self.data.batch.nonzero()
 
