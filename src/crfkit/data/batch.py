@@ -280,6 +280,22 @@ class Batch(Restored):
         maps = {name: np.asarray(new) for name, new in given.items() if new is not None}
         return Batch.unchecked(**moves.renamed(self, maps, label_count))
 
+    def nonzero(self) -> Batch:
+        """Return the batch without attributes of value 0, which add nothing to any score.
+
+        Values are left out where all that stay are 1. The batch itself is returned where nothing changes.
+
+        Examples
+        --------
+        >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[0, 1, 0], value=[1.0, 0.0, 1.0])
+        >>> batch.nonzero().attr.tolist(), batch.nonzero().value
+        ([0, 0], None)
+        """
+        changed = moves.nonzero(self, OCCURRENCES.values())
+        if not changed:
+            return self
+        return Batch.unchecked(**{f.name: getattr(self, f.name) for f in fields(self)} | changed)
+
 
 #: Pointers, ids and values of each kind of attributes.
 OCCURRENCES = {

@@ -5,7 +5,7 @@ The functions return arrays by field name. Where the given batches are valid, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from crfkit.data.axes import Axis, axes
 if TYPE_CHECKING:
     from crfkit.data.batch import Batch
 
-__all__ = ["joined", "renamed", "selected"]
+__all__ = ["joined", "nonzero", "renamed", "selected"]
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Any]
 
 
 def selected(batch: Batch, chosen: Pointers | slice) -> Arrays:
@@ -110,6 +110,22 @@ def renamed(batch: Batch, maps: Mapping[str, Ids], label_count: int | None) -> A
             array = _moved_columns(name, array, maps[axis.columns], label_count)
         stay = kept.get(axis.along)
         made[name] = array if stay is None else array[stay]
+    return made
+
+
+def nonzero(batch: Batch, kinds: Iterable[tuple[str, str, str]]) -> Arrays:
+    """Return the arrays of these kinds of attributes that change; see `Batch.nonzero`."""
+    made: Arrays = {}
+    for ptr, ids, value in kinds:
+        values = getattr(batch, value)
+        if values is None:
+            continue
+        stays = values != 0.0
+        if not stays.all():
+            made[ptr], made[ids] = pointers(stays)[getattr(batch, ptr)], getattr(batch, ids)[stays]
+            made[value] = values = values[stays]
+        if (values == 1.0).all():
+            made[value] = None
     return made
 
 

@@ -227,14 +227,20 @@ class TrainingData:
         batches = self.data if isinstance(self.data, BlockedData) else self.data.batch
         return Layout.plan(structure, batches, all_pairs=all_pairs, pairs=pairs, **given)
 
+    @once
+    def learned_from(self) -> Batch:
+        """The data in memory, without attributes of value 0, which add nothing to any score."""
+        assert isinstance(self.data, Dataset)
+        return self.data.batch.nonzero()
+
     def bind(self, objective: Objective, layout: Layout, structure: Structure) -> LinearLoss | BlockedProblem:
         """Return the loss as a function of the weights."""
         if not isinstance(self.data, BlockedData):
-            return objective.bind(layout, structure, self.data.batch, threads=self.threads)
+            return objective.bind(layout, structure, self.learned_from, threads=self.threads)
         settled = objective.settled(self.labels.strings(), self.label_counts)
 
         def bound(layout: Layout, batch: Batch) -> LinearLoss:
-            return settled.bind(layout, structure, batch, threads=self.threads)
+            return settled.bind(layout, structure, batch.nonzero(), threads=self.threads)
 
         return BlockedProblem(self.data, layout, bound, threads=self.threads)
 

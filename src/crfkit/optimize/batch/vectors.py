@@ -118,9 +118,19 @@ class Vectors:
         square, penalty = _native.pseudo_gradient(kernels, l1, w, gradient, out, self._threads)
         return square, penalty
 
-    def align(self, l1: Floats, pseudo: Floats, direction: Floats) -> float:
-        """Keep of the direction what goes down along `pseudo`; return their dot product."""
-        return _native.align(kernels, l1, pseudo, direction, self._threads)
+    def downhill_within(
+        self,
+        s: Sequence[Kept],
+        y: Sequence[Kept],
+        length: Floats,
+        l1: Floats,
+        w: Floats,
+        pseudo: Floats,
+        out: Floats,
+    ) -> float:
+        """Write -H pseudo to out and return its slope; H is that of the weights that may move."""
+        recursion = _native.brief_downhill_within if self.brief else _native.downhill_within
+        return recursion(s, y, length, l1, w, pseudo, out)
 
     def move_in_orthant(
         self, l1: Floats, w: Floats, pseudo: Floats, direction: Floats, length: float, out: Floats
