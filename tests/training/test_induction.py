@@ -18,7 +18,7 @@ from crfkit.arrays import Bools, Pointers
 from crfkit.data import Dataset
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import labeled
 from crfkit.features import Conjunctions, ItemExtractor
 from crfkit.models import Tagger
 from crfkit.structures import LocalChain

@@ -11,8 +11,8 @@ import numpy as np
 
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block
 from crfkit.structures.structure import Scores
 
 __all__ = ["SparseFeatures", "SparseSums"]

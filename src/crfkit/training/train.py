@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
@@ -23,12 +24,10 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
-from crfkit.training.events import Listener
-from crfkit.training.fit import Fit, Init
+from crfkit.training.events import Listener, display_for
+from crfkit.training.fit import Fit, Init, check_metric
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
-from crfkit.training.runs.progress import display_for
-from crfkit.training.runs.validation import check_metric
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -228,6 +227,7 @@ def train(
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
+    held = nullcontext() if checkpoint is None else held_checkpoints(checkpoint)
     fit: Fit | GraphFit
     try:
         if isinstance(data, GraphBatch):
@@ -236,7 +236,7 @@ def train(
             _refuse("sequences, and the data are graphs", structure=structure, unlabeled=unlabeled)
             check_number("restarts", restarts, 1, whole=True)
             goal = objective_of("likelihood" if objective is None else objective)
-            with held_checkpoints(checkpoint) as keep:
+            with held as keep:
                 fit = graph_fit(
                     data, goal, kept, optimizer, method, ending, sample_weight, init, seed, threads
                 )
@@ -249,7 +249,7 @@ def train(
         goal = objective_of(objective, optimizer, asked.objective)
         if isinstance(data, BlockedData):
             check_blockwise(optimizer, goal)
-        with held_checkpoints(checkpoint) as keep:
+        with held as keep:
             known = TrainingData(_prepared(data, sample_weight, unlabeled, goal), threads)
             dev = None if dev is None else checked_dataset(dev, "dev")
             labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())

@@ -25,8 +25,7 @@ from crfkit.linear.graphs.watch import CountedMethod, MethodStats
 from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
-from crfkit.linear.objective import Objective
-from crfkit.linear.views import View, ViewedLoss
+from crfkit.linear.objective import Objective, View, ViewedLoss
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.problem import Latent, NotCoveredError
 from crfkit.optimize.sequential.minibatch import MiniBatches

@@ -27,11 +27,9 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, dot, norm
 from crfkit.checks import check_choice
-from crfkit.optimize.batch.descent import Descent, Searching
-from crfkit.optimize.batch.linesearch import Found, Trial
-from crfkit.optimize.batch.pairs import KeptPairs, Pairs
+from crfkit.optimize.batch.descent import Descent, Found, Searching, Trial
 from crfkit.optimize.batch.preconditioned import ScaledRun
-from crfkit.optimize.batch.vectors import Vectors
+from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
 from crfkit.optimize.options import check_counts
 from crfkit.optimize.problem import Curvature, Penalty, Run, Smooth, State
 

@@ -18,8 +18,9 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice
-from crfkit.optimize.batch.descent import ScaledDescent, Searching
+from crfkit.optimize.batch.descent import Searching
 from crfkit.optimize.batch.run import BatchRun, refuse_l1
+from crfkit.optimize.classic.steepest import ScaledDescent
 from crfkit.optimize.problem import Curvature, Differentiable, Penalty, Smooth, State, view_of
 
 __all__ = ["ConjugateGradient"]

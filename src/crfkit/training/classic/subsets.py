@@ -21,8 +21,8 @@ import numpy as np
 
 from crfkit.arrays import Bools, Pointers, pointers
 from crfkit.data.dataset import Dataset
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout, LayoutOptions
+from crfkit.linear.plan import Block
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
 

@@ -14,7 +14,7 @@ from crfkit.linear.graphs.score import GraphScores
 from crfkit.models.graph_model import GraphMetric, GraphModel, accuracy, log_prob
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graphs.data import checked_graphs
-from crfkit.training.runs.validation import Validation
+from crfkit.training.runs.run import Validation
 
 __all__ = ["GraphValidation"]
 

@@ -23,11 +23,11 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.locks import locked_folder, make_folder
 from crfkit.errors import warn_about
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block
 from crfkit.training.events import Checkpointed, Event, Unsaved
-from crfkit.training.runs.record import RunRecord
 from crfkit.training.runs.tree import read_tree, write_tree
+from crfkit.training.stop import RunRecord
 
 __all__ = ["Checkpoints", "Saver", "described", "digest", "fingerprint_of", "held_checkpoints"]
 

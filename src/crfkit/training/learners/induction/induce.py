@@ -22,11 +22,11 @@ from crfkit.structures.chains.chain import Chain
 from crfkit.structures.gold import kind_of_gold
 from crfkit.training.data import checked_dataset
 from crfkit.training.events import Listener
+from crfkit.training.fit import SequenceValidation
 from crfkit.training.learners.induction.options import Induction
 from crfkit.training.learners.induction.ranking import Tokens
 from crfkit.training.learners.induction.report import Round
 from crfkit.training.learners.induction.run import InductionRun
-from crfkit.training.runs.validation import SequenceValidation
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
