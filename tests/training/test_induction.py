@@ -216,7 +216,7 @@ def test_a_task_that_needs_a_conjunction_is_solved(tmp_path: Path) -> None:
         ItemExtractor()(X, y),
         ItemExtractor()(new, gold),
         induction=Induction(rounds=4, per_round=8, margin=1.0),
-        told=heard.append,
+        on_round=heard.append,
         progress=False,
     )
     assert tuple(heard) == found.rounds

@@ -164,7 +164,7 @@ class Batch(Restored):
         return int(self.seq_ptr[-1])
 
     def cut(self, positions: int) -> Iterator[slice]:
-        """Cut the sequences into parts of at most so many positions; a longer sequence is a part of its own.
+        """Cut the sequences into parts of at most this many positions; a longer one is a part of its own.
 
         Examples
         --------

@@ -225,7 +225,7 @@ def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Nu
 
 
 def _check_many(name: str, labelings: int, potentials: GraphPotentials) -> None:
-    """Refuse so many labelings of all variables that they would not fit into memory."""
+    """Refuse a number of labelings of all variables that would not fit into memory."""
     check_number(name, labelings, 1, whole=True)
     if labelings * max(1, potentials.batch.variables) > _MOST:
         raise MethodError(

@@ -92,7 +92,7 @@ def kbest(
     k : int
         How many.
     method : `crfkit.inference.methods.Method` or str, optional
-        Of graphs: who answers, ``Elimination()``, which is the default, or ``Enumeration()``.
+        The inference method for graphs: ``Elimination()``, which is the default, or ``Enumeration()``.
     threads : int, optional
         Default: all cores.
 
@@ -147,8 +147,8 @@ def sample(
     space : {"auto", "log"}
         Of sequences and trees, as in `log_partition`.
     method : `crfkit.inference.methods.Method` or str, optional
-        Of graphs: who draws, ``Elimination()`` (the default: independent and exact), ``Enumeration()`` or
-        ``Gibbs()``.
+        How samples of graphs are drawn: ``Elimination()`` (the default: independent and exact),
+        ``Enumeration()`` or ``Gibbs()``.
     threads : int, optional
         Default: all cores.
 

@@ -140,7 +140,7 @@ class GoldError(ValueError):
         self.reason, self.sequence, self.position = reason, sequence, position
 
     def after(self, sequences: int) -> GoldError:
-        """Return the same error, counted from the beginning of data with so many sequences before."""
+        """Return the same error, counted from the beginning of data with that many sequences before."""
         return GoldError(self.reason, sequence=self.sequence + sequences, position=self.position)
 
     def __reduce__(self) -> tuple[Any, ...]:

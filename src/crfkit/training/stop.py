@@ -27,8 +27,8 @@ class Stop:
     Parameters
     ----------
     patience : float, optional
-        Training ends when the best dev score is so many passes over the data old, and the objective fell by
-        less than 1 % in as many passes; before it settles, dev scores do not end it. None: never.
+        Training ends when the dev score has not risen for this many passes over the data, and the objective
+        fell by less than 1 % in as many passes; before it settles, dev scores do not end it. None: never.
         Passes are counted as `Step.evaluations` are, the same for every optimizer.
     dev_every : int, optional
         Steps between dev evaluations. Default: after each step, but with passes over the data between them

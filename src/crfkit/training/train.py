@@ -134,20 +134,20 @@ def train(
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Of graphs: who sums and maximizes. Default: exact where the tables of a component have at most 2**22
+        The inference method for graphs. Default: exact where the tables of a component have at most 2**22
         cells, else belief propagation; ``model.how`` and ``model.training.notes`` say which.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
-        al. 2001), or at ``init(problem, layout)``. Default: at zero. Of graphs: a `GraphModel`, weights [F],
-        a function, "zero" or, the default, "piecewise": where the objective is not convex, at the weights of
-        a short piecewise training.
+        al. 2001), or at ``init(problem, layout)``. Default: at zero. For graphs: a `GraphModel`, weights
+        [F], a function, "zero" or, the default, "piecewise": where the objective is not convex, at the
+        weights of a short piecewise training.
     restarts : int
-        Of graphs with hidden labels: training begins so often from other random weights, and the best result
-        is kept, by the dev set where there is one, else by the objective.
+        How often training starts on graphs with hidden labels, from different random weights. The best result
+        is kept: by the dev set where there is one, else by the objective.
     metric : str or function
         The score of the dev set; "auto": "span_f1" where labels spell segments, else
         "accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
-        Of graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
+        For graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
     checkpoint : path or Checkpoints, optional

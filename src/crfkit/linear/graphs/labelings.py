@@ -48,7 +48,7 @@ def labelings_of(
     w : array [F]
         Of the model that draws.
     most : int
-        Graphs with at most so many labelings have all of them.
+        Graphs with at most this many labelings have all of them.
     draws : int
         Of each other graph.
     seed : int

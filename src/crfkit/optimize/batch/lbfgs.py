@@ -6,7 +6,7 @@ conditions. It is the method of Sha & Pereira (2003), section 3.2, and of most C
 
 OWL-QN (Andrew & Gao 2007) does the same inside one orthant at a time, where |w| is linear. The
 pseudo-gradient takes the place of the gradient (eq. 4), and trial points are projected onto the orthant
-(eq. 7); they are accepted by sufficient decrease along the projected step. H is learnt from the smooth part
+(eq. 7); they are accepted by sufficient decrease along the projected step. H is learned from the smooth part
 only. Two things differ from the paper. H is that of the weights that may move (`KeptPairs`), not a part of
 the H of all. And only weights that would leave 0 must go down by themselves; eq. 6 asks that of all. On
 1,200 sentences of CoNLL-2002 (c1 = c2 = 0.1) 190 evaluations end at 1,106.30, where the paper's rule needs

@@ -84,7 +84,7 @@ class Vectors:
         return kept
 
     def kept_in(self, state: Fields, name: str, count: int) -> list[Kept]:
-        """Return the kept vectors of a state: a field of so many rows, without one where there are none."""
+        """Return the kept vectors of a state: a field of `count` rows."""
         if not count:
             if np.size(state[name]):
                 state.wrong(name, "no vectors")

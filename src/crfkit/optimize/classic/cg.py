@@ -37,7 +37,7 @@ class ConjugateGradient(Searching):
     preconditioned : int
         Iterations after which "mixed" goes on without.
     refresh : int
-        The diagonal is computed anew every so many iterations, at the price of one evaluation.
+        The diagonal is computed anew after this many iterations, at the price of one evaluation.
     restart : float
         Begin again from the gradient when it is less orthogonal than this to the one before (Powell 1977).
     c1, c2 : float

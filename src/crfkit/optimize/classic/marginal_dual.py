@@ -172,7 +172,7 @@ class MarginalRun:
     # ---- what they share
 
     def at(self, wrong: float, v: Floats) -> float:
-        """Return the dual of marginals with so many wrong labels and v [F]; write their weights to `now`."""
+        """Return the dual of marginals with these wrong labels and v [F]; write their weights to `now`."""
         self.now[:-1] = v * self.inverse[:-1]
         return wrong - 0.5 * float(v @ self.now[:-1])
 

@@ -36,7 +36,7 @@ class NSlack(GapRounds):
     Parameters
     ----------
     idle : int
-        Labelings without a share in so many rounds are forgotten.
+        Labelings without a share in this many rounds are forgotten.
 
     Examples
     --------

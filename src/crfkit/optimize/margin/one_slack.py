@@ -41,7 +41,7 @@ class OneSlack(GapRounds):
         How far the next tangent is from the best point so far, on the way to the minimum of the model; 1 is
         the classical method.
     idle : int
-        Tangents that were of no use in so many rounds are forgotten.
+        Tangents that were of no use in this many rounds are forgotten.
 
     Examples
     --------

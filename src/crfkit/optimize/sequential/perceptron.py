@@ -1,4 +1,4 @@
-"""The perceptron and its kin: decode a sequence, and change the weights where its best labels are wrong.
+"""The perceptron and its variants: decode a sequence, and change the weights where its best labels are wrong.
 
 With d = features of the gold labels - features of the best labels, m wrong labels of T and the score
 difference s = -d.w >= 0:

@@ -174,7 +174,7 @@ def _own(given: Any, labels: Sequence[str]) -> Bits:
 
 
 def _check(code: Bits, labels: Sequence[str]) -> None:
-    """Refuse columns that say nothing, and labels that cannot be told apart."""
+    """Refuse columns that say nothing, and labels with the same code."""
     least = ceil(log2(len(labels)))
     if code.shape[1] < least:
         raise ValueError(

@@ -133,7 +133,7 @@ def chosen_subsets(data: Dataset, predicates: Sequence[Callable[[str], bool]]) -
 
 
 def label_subsets(labels: Sequence[str], experts: int | None = None) -> list[Subset]:
-    """Return a subset for each label, or labels dealt to so many subsets.
+    """Return a subset for each label, or distribute the labels over that many subsets.
 
     Examples
     --------

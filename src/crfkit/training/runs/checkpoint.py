@@ -45,7 +45,7 @@ class Checkpoints:
     seconds : float, optional
         Write after a step when the last checkpoint is so old; None: time does not matter.
     iterations : int, optional
-        Write after every so many steps.
+        Steps between checkpoints.
 
     Examples
     --------

@@ -155,7 +155,7 @@ class TrainingRun(ABC, Generic[M]):
         }
 
     def begin(self, resumed: int) -> Begin:
-        """Return the event that training begins, after so many iterations of a checkpoint."""
+        """Return the event that training begins; `resumed` iterations come from a checkpoint."""
         optimizer, notes = name_of(self.optimizer), tuple(self.notes)
         samples, positions, labels, attributes = self.sizes()
         sizes = (samples, positions, labels, attributes, self.layout.weights)

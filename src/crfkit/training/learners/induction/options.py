@@ -17,7 +17,7 @@ class Induction:
     Parameters
     ----------
     rounds : int
-        So many at most.
+        The largest number of rounds.
     per_round : int
         Features that a round adds.
     beam : int

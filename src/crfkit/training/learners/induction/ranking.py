@@ -172,7 +172,7 @@ def best_features(
     parts : array [A]
         Atoms of each attribute: 1, or more for a conjunction.
     most : int
-        So many features at most.
+        The largest number of features.
     beam : int
         Atoms that need not be features yet to become parts.
     longest : int
