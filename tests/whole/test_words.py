@@ -46,7 +46,9 @@ PHRASES = {
     r"\bkin\b": "variants",
     r"\bwho sums\b": "inference method",
     r"\bdear\b": "expensive",
-    r"(?-i:^Of [a-z][\w ]*:)": "say it in a sentence with a verb",
+    r"(?-i:^Of [a-z][\w ]*)": "name the thing first: weights of the model, for graphs ...",
+    r"(?-i:^Who [a-z]+s\b)": "what answers, the inference method",
+    r"\bof now\b": "present",
 }
 #: Rooms whose sentences are still to be rewritten: other changes are at work there. To be emptied.
 LATER = ("cli", "errors.py", "estimators", "metrics", "models", "papers")

@@ -207,7 +207,7 @@ def expected(
     Returns
     -------
     log_partition : array [N]
-        Of each graph, without its weight; ``.how`` says how it was found.
+        A number for each graph, without its weight; ``.how`` says how it was found.
     by_score : dict of arrays
         Clique -> array like the scores of its tables, [K, L1, ..., La]. The caller may change these arrays.
     """

@@ -49,7 +49,7 @@ def decode(
     Returns
     -------
     Labeling, or a list of them for a batch
-        Of graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.how``.
+        For graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.how``.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def kbest(
     Returns
     -------
     list of Labeling, or for a batch a list of such lists
-        Of graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
+        For graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def sample(
     seed : int
         0 to 2**64 - 1.
     space : {"auto", "log"}
-        Of sequences and trees, as in `log_partition`.
+        As in `log_partition`, for sequences and trees.
     method : `crfkit.inference.methods.Method` or str, optional
         How samples of graphs are drawn: ``Elimination()`` (the default: independent and exact),
         ``Enumeration()`` or ``Gibbs()``.
@@ -155,7 +155,7 @@ def sample(
     Returns
     -------
     list of Labeling, or for a batch a list of such lists
-        Of graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
+        For graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
 
     Examples
     --------

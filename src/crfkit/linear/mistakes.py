@@ -59,7 +59,7 @@ class DecodedSequences:
     Parameters
     ----------
     loss : LinearLoss
-        Of paths, without real-valued columns.
+        A loss on paths, without real-valued columns.
     """
 
     def __init__(self, loss: LinearLoss) -> None:

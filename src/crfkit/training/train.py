@@ -177,7 +177,7 @@ def train(
     Warns
     -----
     ConvergenceWarning
-        Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
+        scikit-learn's warning: a limit, a failed search or divergence ended training before it converged.
         The rule is in `crfkit.training.runs.convergence`.
     RuntimeWarning
         More memory is expected to be needed than there is; see `forecast`. Small trainings are not looked at.

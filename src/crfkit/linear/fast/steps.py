@@ -37,7 +37,7 @@ def pairs_of(layout: Layout, chain: Chain) -> tuple[Ids, Ids, Ids] | None:
     Parameters
     ----------
     layout : Layout
-        Of a chain of order 1.
+        A layout of a chain of order 1.
     chain : Chain
         Its structure; `resolved` says which transitions are forbidden.
 
@@ -83,7 +83,7 @@ def gold_edges(
     layout : Layout
     batch : Batch
     gold : Path or Soft
-        Of the batch.
+        The gold of the batch.
     weight : array [N]
         What a sequence counts by.
 

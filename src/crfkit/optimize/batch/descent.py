@@ -211,7 +211,7 @@ class Descent(BatchRun):
         raise NotImplementedError
 
     def learn(self, length: float, slope: float) -> None:
-        """Look at an accepted step: `gradient` is that of now, `spare` the one before, `trial` the old w."""
+        """Look at an accepted step: `gradient` is the new one, `spare` the one before, `trial` the old w."""
 
     def forget(self) -> bool:
         """Drop what bends the direction away from the gradient; False when there is nothing."""

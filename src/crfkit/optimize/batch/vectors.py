@@ -261,7 +261,7 @@ class Pairs(KeptPairs):
         self.sg = self.yg = np.zeros(0)  # [k] products with the gradient of now
 
     def add(self, direction: Floats, length: float, y: Floats, gradient: Floats) -> bool:
-        """Remember s = length * direction and y; take the products with the gradient of now.
+        """Remember s = length * direction and y; take the products with the present gradient.
 
         The two vectors are rounded to what is kept of them. A pair is refused (False) where the function
         does not curve upwards along it.

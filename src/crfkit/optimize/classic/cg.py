@@ -84,7 +84,7 @@ class ConjugateRun(ScaledDescent):
         self.inverse: Floats | None = None  # [F] the preconditioner; None for the identity
         self.scaled = np.zeros(problem.size if options.preconditioner != "none" else 0)
         self.z = self.scaled  # [F] M g; the gradient itself without preconditioner
-        self.gz = self.beta = 0.0  # g.M g of the weights of now
+        self.gz = self.beta = 0.0  # g.M g of the present weights
         self.conjugate = False  # whether d counts
         super().__init__(options, problem, penalty, w, state)
 

@@ -181,7 +181,7 @@ class MarginalRun:
         return float(sum(np.sum(amount * amount * self.inverse[place]) for place, amount in change))
 
     def move(self, change: Sequence[tuple[Pointers, Floats]], length: float) -> None:
-        """Change the weights of now by features times a length, by l2."""
+        """Change the present weights by features times a length, by l2."""
         for place, amount in change:
             self.now[place] += length * amount * self.inverse[place]
 

@@ -104,7 +104,7 @@ class OneSlackRun:
         self.unused = kept.array("unused", np.int64, m)  # rounds since a tangent had a share
 
     def step(self) -> Step:
-        """Add the tangent at the point of now, and minimize the model."""
+        """Add the tangent at the present point, and minimize the model."""
         gradient = np.empty_like(self.at)
         value = self.problem.value_and_grad(self.at, gradient)
         objective = value + self.penalty.value(self.at)

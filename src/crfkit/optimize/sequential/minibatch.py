@@ -92,7 +92,7 @@ class MiniBatch(Settling):
     offset : float
         Added to the roots of sums or means of squares.
     seed : int
-        Of the parts, of their order, and of what is drawn in visits.
+        Seed of the parts, of their order, and of what is drawn in visits.
 
     Examples
     --------

@@ -182,7 +182,7 @@ class AROW(MistakeDriven):
     Parameters
     ----------
     variance : float
-        Of every weight, before the first sequence.
+        Variance of every weight, before the first sequence.
     gamma : float
         The higher, the shorter the steps and the slower the variances shrink.
 

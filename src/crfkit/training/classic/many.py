@@ -93,7 +93,7 @@ def train_all(
     ----------
     tasks : sequence of Task
     threads : int, optional
-        Of all together; default: all cores. Results do not depend on it.
+        Threads of all together; default: all cores. Results do not depend on it.
     progress : bool, optional
         Say when each is trained; None: where standard error is a terminal.
     what : str

@@ -77,7 +77,7 @@ def induce(
     objective : Likelihood, optional
         ``Likelihood(l2=1.0)`` by default; its l2 is the penalty of the gains too.
     optimizer, metric, stop, seed, threads, listeners, progress
-        Of the last training, as in `train`.
+        Options of the last training, as in `train`.
     on_round : function, optional
         Called with each `Round` when it is done.
 
