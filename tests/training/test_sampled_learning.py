@@ -212,5 +212,5 @@ def test_forbidden_labels_make_no_pairs() -> None:
     never = np.where(np.eye(2) > 0, 0.0, -np.inf)
     graph = Graph({"a": 2}, own=["a"], same=Clique("a", "a", fixed=never))
     batch = graph.batch(labels={"a": [0, 0]}, scopes={"same": [[0, 1]]})
-    crf = GraphCRF(graph, SampleRank(), stop=Stop(max_iterations=3)).fit(batch)
+    crf = GraphCRF(graph, objective=SampleRank(), stop=Stop(max_iterations=3)).fit(batch)
     assert np.abs(crf.model_.w).max() < 1e-6
