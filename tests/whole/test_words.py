@@ -29,7 +29,7 @@ SPELLINGS = {
     r"behaviour\w*": "behavior",
     r"favour\w*": "favor",
     r"centre\w*": "center",
-    r"modell(?:ed|ing)\w*": "model-",
+    r"model[l](?:ed|ing)\w*": "model-",
     r"analys(?:e|ed|es|ing)\b": "analyz-",
     r"(?:normal|regular|minim|maxim|penal|initial|capital|synchron|token|factor)is(?:e|a|i)\w*": "-iz-",
     r"learnt\b": "learned",
