@@ -35,7 +35,7 @@ class ByPasses(Settling, ABC):
     Parameters
     ----------
     seed : int
-        Of the order of visits.
+        Seed of the order of visits.
     """
 
     needs: ClassVar[tuple[type, ...]] = (SequenceBlocks,)

@@ -91,7 +91,7 @@ class MistakeDriven(MistakeRule):
     epsilon : float
         Stop when the mean cost is at most this; 0: when no label is wrong.
     seed : int
-        Of the order of visits.
+        Seed of the order of visits.
     """
 
     epsilon: float = 0.0
