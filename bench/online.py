@@ -1,4 +1,4 @@
-"""The perceptron and its kin by name: processor time of a pass and what each learns in some passes.
+"""The perceptron and its variants by name: processor time of a pass and what each learns in some passes.
 
     python -m bench.online [--data conll2000] [--methods mira,pa] [--passes 10] [--votes 100]
 

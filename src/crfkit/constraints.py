@@ -6,7 +6,7 @@ About neighbors, given to a structure before training and kept by every query:
 `Scheme`           labels spell segments: ``Scheme("BIO")``
 `Forbid`           a label may not follow another, or be first (`START`) or last (`STOP`)
 `Require`          a label is followed by another
-`SegmentLength`    segments have so many positions
+`SegmentLength`    segments have a number of positions within bounds
 =================  ==============================================================================
 
 About whole labelings, given when labels are asked for and kept by the best labeling:

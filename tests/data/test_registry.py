@@ -11,16 +11,16 @@ import pytest
 from crfkit import data
 from crfkit.data import Columns, Dataset, FormatError
 from crfkit.data.formats import registry
-from crfkit.data.formats.record import Format, Given, Sample
+from crfkit.data.formats.record import Format, FormatOptions, Sample
 from crfkit.data.source import Input
 
 
-def parts(source: Input, options: Given) -> Iterator[Columns]:
+def parts(source: Input, options: FormatOptions) -> Iterator[Columns]:
     words = source.text().removeprefix("!words ").split()
     yield Columns.from_rows([[(word,) for word in words]], names=options.columns or ["word"])
 
 
-def render(given: Columns | Dataset, options: Given, first: bool) -> bytes:
+def render(given: Columns | Dataset, options: FormatOptions, first: bool) -> bytes:
     assert isinstance(given, Columns)
     mark = b"!words " if first else b" "
     return mark + b" ".join(row[0].encode() for sequence in given for row in sequence)
@@ -81,5 +81,5 @@ def test_every_record_goes_by_its_name() -> None:
         assert one.name == "words" or f"``{one.name}``" in str(data.__doc__), (
             "the table in crfkit.data lacks it"
         )
-        assert one.options <= set(Given.__dataclass_fields__)
+        assert one.options <= set(FormatOptions.__dataclass_fields__)
         assert one.holds in ("columns", "attributes", "either")

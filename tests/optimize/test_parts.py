@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from crfkit.optimize import LBFGS, Penalty
-from crfkit.optimize.batch.linesearch import Trial, Wolfe
-from crfkit.optimize.batch.pairs import KeptPairs, Pairs
-from crfkit.optimize.batch.vectors import Vectors
+from crfkit.optimize.batch.descent import Trial, Wolfe
+from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
 from tests.cases.losses import Quadratic
 
 # ---- vectors

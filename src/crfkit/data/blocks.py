@@ -20,7 +20,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.conll import headed_parts, separator_of
 from crfkit.data.formats.guess import Guess
 from crfkit.data.formats.header import head_of
-from crfkit.data.formats.record import SAMPLE, Format, Given, Sample
+from crfkit.data.formats.record import SAMPLE, Format, FormatOptions, Sample
 from crfkit.data.formats.registry import find
 from crfkit.data.reading import Options
 from crfkit.data.source import EmptyInputError, FormatError, Input
@@ -45,7 +45,7 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
         raise source.nothing()
 
 
-def _parts(record: Format, chosen: Guess, given: Given, source: Input) -> Iterator[Columns | Dataset]:
+def _parts(record: Format, chosen: Guess, given: FormatOptions, source: Input) -> Iterator[Columns | Dataset]:
     """Read an input whose format is settled, block by block."""
     source = record.lined(source)
 

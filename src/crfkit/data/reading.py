@@ -12,7 +12,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, comment_hint
 from crfkit.data.formats.guess import Guess, guess_of
 from crfkit.data.formats.header import header_in
-from crfkit.data.formats.record import SAMPLE, Given, Sample
+from crfkit.data.formats.record import SAMPLE, FormatOptions, Sample
 from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.source import BINARY, Input, Place, open_input
 from crfkit.data.suspicions import watched
@@ -43,7 +43,7 @@ class Options:
     """The format and options that a reader is given; a format refuses options that it does not have."""
 
     format: str | None
-    given: Given
+    given: FormatOptions
     needs: str | None = None
     say: Callable[[str], object] | None = None
 
@@ -66,7 +66,7 @@ class Options:
     def _lacks(self, format: str) -> str | None:
         """Return an option that is given and that a format does not have."""
         has = find(format).takes | ({"docstart"} if self.given.docstart == "keep" else set())
-        given = (f.name for f in fields(Given) if getattr(self.given, f.name) is not None)
+        given = (f.name for f in fields(FormatOptions) if getattr(self.given, f.name) is not None)
         return next((name for name in given if name not in has), None)
 
     def choose(self, source: Input, waiting: bool = True) -> Guess:
@@ -218,7 +218,7 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
 
 
 def _reader(format: str | None, needs: str | None = None, say: Any = None, **given: Any) -> Options:
-    return Options(format, Given(**given), needs, say)
+    return Options(format, FormatOptions(**given), needs, say)
 
 
 def stream(

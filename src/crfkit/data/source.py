@@ -149,7 +149,7 @@ class Input:
     def peek_line(self) -> bytes:
         """Return the first bytes up to a line that is neither blank nor a comment, and what came with it.
 
-        Of an input that begins with nothing else, `LONGEST_LINE` bytes are looked at.
+        At most `LONGEST_LINE` bytes of an input that begins with nothing else are read.
         """
         return self._peeked(_LINE)
 

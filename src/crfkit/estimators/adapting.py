@@ -38,8 +38,8 @@ from crfkit.structures.gold import Gold
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
 from crfkit.training.data import TrainingData
+from crfkit.training.events import display_for
 from crfkit.training.fit import Fit
-from crfkit.training.runs.progress import display_for
 from crfkit.training.start import warm_start
 from crfkit.training.stop import Stop
 

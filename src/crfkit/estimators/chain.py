@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
@@ -75,7 +74,7 @@ class ChainCRF(SequenceQueries, Fitting):
     Options of structure, features, objective, optimizer and stop are parameters too, as in a grid search over
     ``structure__order``, ``features__min_count``, ``objective__l2`` and ``stop__max_iterations``.
 
-    What X and y may be: `crfkit.models.reading` and `crfkit.data.labeling`. An estimator is not a
+    What X and y may be: `crfkit.models.reading` and `crfkit.data.dataset`. An estimator is not a
     classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
     stratify, and scorers come from `crfkit.metrics.scorer`. ``cross_val_predict`` returns an array of lists
     of labels; it allows scikit-learn's own methods only, so marginals of folds need a loop over ``KFold``.

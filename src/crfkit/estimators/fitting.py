@@ -93,7 +93,7 @@ class Fitting(Trained):
             See `crfkit.models.reading`.
         y : list of lists
             One label for each position; None where it is not known or for a whole sequence, a set where it
-            is one of several, a dict where they have probabilities (`crfkit.data.labeling`). `SemiCRF` also
+            is one of several, a dict where they have probabilities (`crfkit.data.dataset`). `SemiCRF` also
             takes tags and segments. May be left out where X has labels: a Dataset, or Columns, whose labels
             are in the column called label, else in the last one.
         dev : (X, y), Dataset, Columns or Batch, optional

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit import inference
 from crfkit.arrays import Floats, Ids, Pointers, weights_of
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.judged import Judged

@@ -207,7 +207,7 @@ def expected(
     Returns
     -------
     log_partition : array [N]
-        Of each graph, without its weight; ``.how`` says how it was found.
+        A number for each graph, without its weight; ``.how`` says how it was found.
     by_score : dict of arrays
         Clique -> array like the scores of its tables, [K, L1, ..., La]. The caller may change these arrays.
     """
@@ -225,7 +225,7 @@ def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Nu
 
 
 def _check_many(name: str, labelings: int, potentials: GraphPotentials) -> None:
-    """Refuse so many labelings of all variables that they would not fit into memory."""
+    """Refuse a number of labelings of all variables that would not fit into memory."""
     check_number(name, labelings, 1, whole=True)
     if labelings * max(1, potentials.batch.variables) > _MOST:
         raise MethodError(

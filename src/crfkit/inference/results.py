@@ -61,7 +61,7 @@ class NoLabelingError(ValueError):
         )  # as it is pickled, by processes of a grid search
 
     def after(self, sequences: int) -> NoLabelingError:
-        """Return the same error, counted from the beginning of data with so many sequences before."""
+        """Return the same error, counted from the beginning of data with that many sequences before."""
         return NoLabelingError(self.sequence + sequences, self.more, self.what)
 
 

@@ -38,10 +38,9 @@ from crfkit.linear.group_counts import GroupCounts, counts_lack
 from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.linear.margins import MarginLoss, margin_lack
-from crfkit.linear.objective import Objective
+from crfkit.linear.objective import Objective, View, ViewedLoss, itself
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.linear.signed import SignedCounts, signed_lack
-from crfkit.linear.views import View, ViewedLoss, itself
 from crfkit.optimize.classic.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.optimize.classic.parallel import Signed
 from crfkit.optimize.classic.scaling import Counted

@@ -9,7 +9,7 @@ X, with a recipe (or template)         `Columns`; lists of token rows: tuples (c
 either                                 `Dataset` (its labels where y is None); `Batch` (ids without names)
 =====================================  =====================================================================
 
-What y may be: `crfkit.data.labeling`.
+What y may be: `crfkit.data.dataset`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Reader:
         X : Columns, rows, items, Dataset or Batch
             See `crfkit.models.reading`; a batch has the ids of the model.
         y : list of lists, optional
-            The gold; see `crfkit.data.labeling`.
+            The gold; see `crfkit.data.dataset`.
         gold : bool
             Take the gold from the model's column of labels where y is None and X has that column.
         threads : int, optional
@@ -87,7 +87,7 @@ class Reader:
             return data
         if model.segmental:
             return segmented(data, y, labels=names.labels.strings())
-        from crfkit.data.labeling import labeled
+        from crfkit.data.dataset import labeled
 
         if model.encoding is not None and model.states is None:
             return self._spelled(labeled(data, y, Alphabet()))

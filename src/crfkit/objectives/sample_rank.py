@@ -94,7 +94,7 @@ def _cells(potentials: GraphPotentials, now: Ids, other: Ids) -> list[tuple[str,
     """Return the two cells of the tables around each changed variable.
 
     For each clique and axis: its name, the variable of each factor [M], the cells [M] of its table with the
-    label of now and with the other one, and the scale of factors.
+    present label and with the other one, and the scale of factors.
     """
     found = []
     for name, table in potentials.tables.items():

@@ -64,7 +64,7 @@ class GapPasses(_Gapped):
     max_passes : int
         The most passes, of as many visits as there are sequences.
     seed : int
-        Of the order of visits.
+        Seed of the order of visits.
     """
 
     max_passes: int = 500
@@ -114,7 +114,7 @@ class Settling(Documented):
     def verdict(
         self, history: Sequence[float], now: float, passes: int, unit: str = "passes"
     ) -> Stopped | None:
-        """Return an end if there is one after so many passes; `history` is of the last `period` before now.
+        """Return an end if there is one after that many passes; `history` is of the last `period` before now.
 
         Examples
         --------

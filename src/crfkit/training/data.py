@@ -109,7 +109,7 @@ def check_learnable(
     counts : array [L]
         Positions of each label.
     names : sequence of str
-        Of the labels.
+        Names of the labels.
     sure : bool
         Whether every position has a label, which is all that there is to learn: of segments, also where they
         begin.

@@ -8,6 +8,7 @@ other exception of a listener ends it too, and reaches the caller of `train` aft
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
@@ -19,6 +20,7 @@ from crfkit.errors import warn_about
 if TYPE_CHECKING:  # opening a model must not load the optimizers
     from crfkit.arrays import Floats
     from crfkit.optimize.problem import Step
+    from crfkit.training.runs.progress import Display
 
 __all__ = [
     "Begin",
@@ -32,6 +34,7 @@ __all__ = [
     "StopTraining",
     "Summary",
     "Unsaved",
+    "display_for",
     "tell",
 ]
 
@@ -189,3 +192,14 @@ def tell(audience: Sequence[Listener], event: Event) -> None:
             if not isinstance(event, Failed):
                 raise
             warn_about(f"a listener failed after training had failed: {type(error).__name__}: {error}")
+
+
+def display_for(progress: bool | None) -> Display | None:
+    """Return the progress display when it is asked for, or when standard error is a terminal."""
+    if progress is None:
+        progress = sys.stderr.isatty()
+    if not progress:
+        return None
+    from crfkit.training.runs.progress import Display
+
+    return Display()

@@ -170,7 +170,7 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
         elif name in _NEEDLESS and (here is None or here.option not in options):
             why.append(f"{name}: {_NEEDLESS[name]}")
         elif here is None or (not here.of and here.option not in options):
-            _raise_misspelt(name, value, who, options)
+            _raise_misspelled(name, value, who, options)
         else:
             shown = _shown(here, value)
             if here.of and here.option not in options:
@@ -238,7 +238,7 @@ def _shown(here: _Here, value: Any) -> str:
         return "..."
 
 
-def _raise_misspelt(name: str, value: Any, who: str, options: set[str]) -> NoReturn:
+def _raise_misspelled(name: str, value: Any, who: str, options: set[str]) -> NoReturn:
     close = difflib.get_close_matches(name, sorted(options | _OF_OBJECTS.keys()), n=1)
     hint = f"; the options are {', '.join(sorted(options))}"
     if close:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
@@ -23,12 +24,10 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
-from crfkit.training.events import Listener
-from crfkit.training.fit import Fit, Init
+from crfkit.training.events import Listener, display_for
+from crfkit.training.fit import Fit, Init, check_metric
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
-from crfkit.training.runs.progress import display_for
-from crfkit.training.runs.validation import check_metric
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -135,20 +134,20 @@ def train(
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Of graphs: who sums and maximizes. Default: exact where the tables of a component have at most 2**22
+        The inference method for graphs. Default: exact where the tables of a component have at most 2**22
         cells, else belief propagation; ``model.how`` and ``model.training.notes`` say which.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
-        al. 2001), or at ``init(problem, layout)``. Default: at zero. Of graphs: a `GraphModel`, weights [F],
-        a function, "zero" or, the default, "piecewise": where the objective is not convex, at the weights of
-        a short piecewise training.
+        al. 2001), or at ``init(problem, layout)``. Default: at zero. For graphs: a `GraphModel`, weights
+        [F], a function, "zero" or, the default, "piecewise": where the objective is not convex, at the
+        weights of a short piecewise training.
     restarts : int
-        Of graphs with hidden labels: training begins so often from other random weights, and the best result
-        is kept, by the dev set where there is one, else by the objective.
+        How often training starts on graphs with hidden labels, from different random weights. The best result
+        is kept: by the dev set where there is one, else by the objective.
     metric : str or function
         The score of the dev set; "auto": "span_f1" where labels spell segments, else
         "accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
-        Of graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
+        For graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
     checkpoint : path or Checkpoints, optional
@@ -178,7 +177,7 @@ def train(
     Warns
     -----
     ConvergenceWarning
-        Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
+        scikit-learn's warning: a limit, a failed search or divergence ended training before it converged.
         The rule is in `crfkit.training.runs.convergence`.
     RuntimeWarning
         More memory is expected to be needed than there is; see `forecast`. Small trainings are not looked at.
@@ -228,6 +227,7 @@ def train(
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
+    held = nullcontext() if checkpoint is None else held_checkpoints(checkpoint)
     fit: Fit | GraphFit
     try:
         if isinstance(data, GraphBatch):
@@ -236,7 +236,7 @@ def train(
             _refuse("sequences, and the data are graphs", structure=structure, unlabeled=unlabeled)
             check_number("restarts", restarts, 1, whole=True)
             goal = objective_of("likelihood" if objective is None else objective)
-            with held_checkpoints(checkpoint) as keep:
+            with held as keep:
                 fit = graph_fit(
                     data, goal, kept, optimizer, method, ending, sample_weight, init, seed, threads
                 )
@@ -249,7 +249,7 @@ def train(
         goal = objective_of(objective, optimizer, asked.objective)
         if isinstance(data, BlockedData):
             check_blockwise(optimizer, goal)
-        with held_checkpoints(checkpoint) as keep:
+        with held as keep:
             known = TrainingData(_prepared(data, sample_weight, unlabeled, goal), threads)
             dev = None if dev is None else checked_dataset(dev, "dev")
             labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())

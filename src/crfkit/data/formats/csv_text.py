@@ -17,7 +17,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.data.formats.header import Head, no_column, place_in, sequence_in
 from crfkit.data.formats.numbered import numbered
-from crfkit.data.formats.record import Given
+from crfkit.data.formats.record import FormatOptions
 from crfkit.data.lines import Lines
 from crfkit.data.source import Input
 
@@ -26,7 +26,7 @@ __all__ = ["read_csv"]
 _OTHERS = (";", "\t", "|")
 
 
-def read_csv(source: Input, given: Given) -> Columns:
+def read_csv(source: Input, given: FormatOptions) -> Columns:
     r"""Read comma-separated values.
 
     Examples

@@ -27,7 +27,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def most_cells(size: int) -> int:
-    """Return how many numbers may be made of a file of so many bytes: formats that leave zeros out are short.
+    """Return how many numbers may be made of a file of that size: formats that leave zeros out are short.
 
     Examples
     --------

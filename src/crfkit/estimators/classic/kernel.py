@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit._safe.printable import quoted
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.classic.similarity import Factor, Kernel, Similarity, check_memory, vectors_of
 from crfkit.estimators.fitting import has_gold, weighted

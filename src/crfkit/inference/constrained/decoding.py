@@ -135,7 +135,7 @@ class InfeasibleError(NoLabelingError):
         return type(self), (self.sequence, self.more, self.what)
 
     def after(self, sequences: int) -> InfeasibleError:
-        """Return the same error, counted from the beginning of data with so many sequences before."""
+        """Return the same error, counted from the beginning of data with that many sequences before."""
         return InfeasibleError(self.sequence + sequences, self.more, self.what)
 
 

@@ -69,7 +69,7 @@ class EMRun(BatchRun):
 
     @property
     def uphill(self) -> Floats:
-        """The gradient of the objective at the weights of now, [F]."""
+        """The gradient of the objective at the present weights, [F]."""
         return self.gradient
 
     def begin(self) -> bool:

@@ -6,7 +6,7 @@ conditions. It is the method of Sha & Pereira (2003), section 3.2, and of most C
 
 OWL-QN (Andrew & Gao 2007) does the same inside one orthant at a time, where |w| is linear. The
 pseudo-gradient takes the place of the gradient (eq. 4), and trial points are projected onto the orthant
-(eq. 7); they are accepted by sufficient decrease along the projected step. H is learnt from the smooth part
+(eq. 7); they are accepted by sufficient decrease along the projected step. H is learned from the smooth part
 only. Two things differ from the paper. H is that of the weights that may move (`KeptPairs`), not a part of
 the H of all. And only weights that would leave 0 must go down by themselves; eq. 6 asks that of all. On
 1,200 sentences of CoNLL-2002 (c1 = c2 = 0.1) 190 evaluations end at 1,106.30, where the paper's rule needs
@@ -27,11 +27,9 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, dot, norm
 from crfkit.checks import check_choice
-from crfkit.optimize.batch.descent import Descent, Searching
-from crfkit.optimize.batch.linesearch import Found, Trial
-from crfkit.optimize.batch.pairs import KeptPairs, Pairs
+from crfkit.optimize.batch.descent import Descent, Found, Searching, Trial
 from crfkit.optimize.batch.preconditioned import ScaledRun
-from crfkit.optimize.batch.vectors import Vectors
+from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
 from crfkit.optimize.options import check_counts
 from crfkit.optimize.problem import Curvature, Penalty, Run, Smooth, State
 

@@ -128,7 +128,7 @@ class BatchRun:
 
     @property
     def uphill(self) -> Floats:
-        """The gradient of the objective at the weights of now, [F]; the pseudo-gradient under L1."""
+        """The gradient of the objective at the present weights, [F]; the pseudo-gradient under L1."""
         raise NotImplementedError
 
     def recall(self, state: Fields) -> None:
@@ -196,7 +196,7 @@ class BatchRun:
         return Point(loss + 0.5 * pull, slope, sqrt(square), sqrt(weight))
 
     def note(self, objective: float, gradient_norm: float, weight_norm: float) -> None:
-        """Keep the numbers of the weights of now."""
+        """Keep the numbers of the present weights."""
         self.objectives = [*self.objectives, objective][-1 - (self.stopping.period or 0) :]
         self.gradient_norm, self.weight_norm = gradient_norm, weight_norm
 

@@ -18,8 +18,9 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice
-from crfkit.optimize.batch.descent import ScaledDescent, Searching
+from crfkit.optimize.batch.descent import Searching
 from crfkit.optimize.batch.run import BatchRun, refuse_l1
+from crfkit.optimize.classic.steepest import ScaledDescent
 from crfkit.optimize.problem import Curvature, Differentiable, Penalty, Smooth, State, view_of
 
 __all__ = ["ConjugateGradient"]
@@ -36,7 +37,7 @@ class ConjugateGradient(Searching):
     preconditioned : int
         Iterations after which "mixed" goes on without.
     refresh : int
-        The diagonal is computed anew every so many iterations, at the price of one evaluation.
+        The diagonal is computed anew after this many iterations, at the price of one evaluation.
     restart : float
         Begin again from the gradient when it is less orthogonal than this to the one before (Powell 1977).
     c1, c2 : float
@@ -83,7 +84,7 @@ class ConjugateRun(ScaledDescent):
         self.inverse: Floats | None = None  # [F] the preconditioner; None for the identity
         self.scaled = np.zeros(problem.size if options.preconditioner != "none" else 0)
         self.z = self.scaled  # [F] M g; the gradient itself without preconditioner
-        self.gz = self.beta = 0.0  # g.M g of the weights of now
+        self.gz = self.beta = 0.0  # g.M g of the present weights
         self.conjugate = False  # whether d counts
         super().__init__(options, problem, penalty, w, state)
 

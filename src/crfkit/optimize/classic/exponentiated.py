@@ -4,7 +4,7 @@
 
 Gupta (2005) section 2.4.2, algorithm 2 and eq. 50; Bartlett, Collins, Taskar & McAllester (2004); online:
 Collins et al. (2008). alpha_n is held as scores theta_n of parts, to which each step adds eta times the
-scores of now; only its marginals are ever computed, by the sum over all labelings.
+present scores; only its marginals are ever computed, by the sum over all labelings.
 
 - Batch: all sequences take the same steps, so that theta_n(y) = W.f_n(y) + H cost_n(y) with W = sum_t eta_t
   w_t and H = sum_t eta_t: a vector of weights and a number stand for all of alpha.
@@ -91,7 +91,7 @@ class _ExponentiatedRun(MarginalRun):
         super().__init__("ExponentiatedMargin", FactoredSequences, limits, problem, penalty, w, state)
 
     def nearness(self) -> float:
-        """Return b of the first distributions; set the dual and the weights of now."""
+        """Return b of the first distributions; set the dual and the present weights."""
         zero, near, found = np.zeros(self.problem.size), 0.0, (0.0, np.zeros(self.problem.size))
         for b in range(1, _NEAREST):
             tried = self.view.tilted(zero, -float(b))

@@ -1,7 +1,7 @@
 """The n-slack cutting plane: Tsochantaridis et al. (2005), algorithm 1, for margin rescaling.
 
 Every sequence has a slack variable, and a working set of labelings that have violated its margin. A round
-asks for the most violating labeling of every sequence at the weights of now, adds those that violate more
+asks for the most violating labeling of every sequence at the present weights, adds those that violate more
 than their working set does, and solves the dual program over all working sets, one block after the other:
 the shares of one sequence are a program on a simplex, whose first constraint is the gold (cost 0, nothing
 to change). The program is solved to a fraction of the gap, then the next round begins.
@@ -36,7 +36,7 @@ class NSlack(GapRounds):
     Parameters
     ----------
     idle : int
-        Labelings without a share in so many rounds are forgotten.
+        Labelings without a share in this many rounds are forgotten.
 
     Examples
     --------

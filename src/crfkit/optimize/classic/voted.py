@@ -52,7 +52,7 @@ class Ballot:
         self.now, self.at = 1, -1
 
     def survive(self, sequences: int, read: Any, size: int) -> None:
-        """Count sequences that the vector of now labels rightly; `read` writes it to an array [F]."""
+        """Count sequences that the present vector labels correctly; `read` writes it to an array [F]."""
         self.now += sequences
         if self.at < 0 and len(self.voters) == self.most:
             least = int(np.argmin(self.votes))

@@ -42,7 +42,7 @@ class Nearby:
     curvature : float
         Strong convexity of the objective, such as the smallest l2.
     state : dict, optional
-        Of another one, to go on from.
+        The state of another one, to go on from.
 
     Examples
     --------

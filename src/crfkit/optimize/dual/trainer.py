@@ -68,7 +68,7 @@ class Dual:
     relax : float
         Share of the best mixture step that is taken: others move the same weights meanwhile.
     seed : int
-        Of the order of visits.
+        Seed of the order of visits.
     threads : int, optional
         Default: one for each core. Results are the same bits for any number.
 
@@ -215,7 +215,7 @@ class DualRun:
         return self._report(objective, np.nan, np.nan)
 
     def _leave(self) -> None:
-        """Go on with the finisher far from the optimum: from the weights of now, or from 0 if that is better.
+        """Go on with the finisher far from the optimum: from these weights, or from 0 if that is better.
 
         The diagonal of the Hessian far from the optimum is that of another function, so there is none.
         """
@@ -286,7 +286,7 @@ class DualRun:
         return f" (L-BFGS went on after {self.passes} passes of the dual: {self.left})" if self.left else ""
 
     def _certify_anew(self, objective: float, sequences: DualPasses) -> Step:
-        """Begin the dual at the weights of now: from here on its value is an exact bound."""
+        """Begin the dual at the present weights: from here on its value is an exact bound."""
         self.phase, self.best = "certify", objective
         self.near = Nearby(self.near.vectors, self.curvature)
         self.finisher = None  # its history is as large as a dozen weight vectors

@@ -126,7 +126,7 @@ class BCFWRun:
         return np.asarray(rng.permutation(drawn), dtype=np.int64)
 
     def _evaluate(self, w: Floats) -> None:
-        """Find all gaps anew, and what the weights of now and their mean are worth."""
+        """Find all gaps anew, and what the present weights and their mean are worth."""
         self.known = np.maximum(self.visits.gaps(), 0.0)
         self.evaluations += 1.0
         dual = self.visits.cost() - self.penalty.value(w)

@@ -41,7 +41,7 @@ class OneSlack(GapRounds):
         How far the next tangent is from the best point so far, on the way to the minimum of the model; 1 is
         the classical method.
     idle : int
-        Tangents that were of no use in so many rounds are forgotten.
+        Tangents that were of no use in this many rounds are forgotten.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class OneSlackRun:
         self.unused = kept.array("unused", np.int64, m)  # rounds since a tangent had a share
 
     def step(self) -> Step:
-        """Add the tangent at the point of now, and minimize the model."""
+        """Add the tangent at the present point, and minimize the model."""
         gradient = np.empty_like(self.at)
         value = self.problem.value_and_grad(self.at, gradient)
         objective = value + self.penalty.value(self.at)

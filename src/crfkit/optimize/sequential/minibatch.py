@@ -92,7 +92,7 @@ class MiniBatch(Settling):
     offset : float
         Added to the roots of sums or means of squares.
     seed : int
-        Of the parts, of their order, and of what is drawn in visits.
+        Seed of the parts, of their order, and of what is drawn in visits.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class MiniBatch(Settling):
         return f"MiniBatch ({self.rule})"
 
     def rate(self, passes: float) -> float:
-        """Return the rate after so many passes."""
+        """Return the rate after that many passes."""
         eta, decay = _ETA[self.rule]
         eta = eta if self.eta is None else self.eta
         return eta / (1.0 + (decay if self.decay is None else self.decay) * passes)

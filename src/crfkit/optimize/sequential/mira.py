@@ -74,7 +74,7 @@ class CrfppMIRA(MistakeRule):
     c : float
         The sum of the steps that one sequence can make (crf_learn -c).
     shrinking : int
-        A sequence is left out once its labels were right so many times in a row (crf_learn -H).
+        A sequence is left out once its labels were right this many times in a row (crf_learn -H).
 
     Examples
     --------

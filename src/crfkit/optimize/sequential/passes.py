@@ -35,7 +35,7 @@ class ByPasses(Settling, ABC):
     Parameters
     ----------
     seed : int
-        Of the order of visits.
+        Seed of the order of visits.
     """
 
     needs: ClassVar[tuple[type, ...]] = (SequenceBlocks,)
@@ -59,7 +59,7 @@ class ByPasses(Settling, ABC):
 
     @abstractmethod
     def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
-        """Return the rates of steps, by their numbers from 0 on; a pass has so many `visits`.
+        """Return the rates of steps, by their numbers from 0 on; a pass has `visits` of them.
 
         `lam` is the l2 of one step.
         """

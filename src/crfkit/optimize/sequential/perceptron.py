@@ -1,4 +1,4 @@
-"""The perceptron and its kin: decode a sequence, and change the weights where its best labels are wrong.
+"""The perceptron and its variants: decode a sequence, and change the weights where its best labels are wrong.
 
 With d = features of the gold labels - features of the best labels, m wrong labels of T and the score
 difference s = -d.w >= 0:
@@ -91,7 +91,7 @@ class MistakeDriven(MistakeRule):
     epsilon : float
         Stop when the mean cost is at most this; 0: when no label is wrong.
     seed : int
-        Of the order of visits.
+        Seed of the order of visits.
     """
 
     epsilon: float = 0.0
@@ -182,7 +182,7 @@ class AROW(MistakeDriven):
     Parameters
     ----------
     variance : float
-        Of every weight, before the first sequence.
+        Variance of every weight, before the first sequence.
     gamma : float
         The higher, the shorter the steps and the slower the variances shrink.
 

@@ -20,10 +20,10 @@ from crfkit._safe.interrupts import Interrupts, interrupts
 from crfkit.models.model import Model
 from crfkit.native import threads_or_all
 from crfkit.optimize.problem import End
-from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, Summary
+from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, Summary, display_for
 from crfkit.training.fit import Fit
 from crfkit.training.runs.convergence import MISSED, warn_of_end
-from crfkit.training.runs.progress import Display, display_for
+from crfkit.training.runs.progress import Display
 
 __all__ = ["Task", "Trained", "train_all"]
 
@@ -93,7 +93,7 @@ def train_all(
     ----------
     tasks : sequence of Task
     threads : int, optional
-        Of all together; default: all cores. Results do not depend on it.
+        Threads of all together; default: all cores. Results do not depend on it.
     progress : bool, optional
         Say when each is trained; None: where standard error is a terminal.
     what : str

@@ -228,7 +228,7 @@ class GraphFit(TrainingRun[GraphModel]):
 
 
 def training_method(given: Method | str | None) -> Method:
-    """Return who sums in training: exact where that takes at most 2**22 cells, unless a method is given."""
+    """Return the inference method: the one given, or exact where tables have at most 2**22 cells."""
     return Auto(budget=_BUDGET) if given is None else method_of(given)
 
 

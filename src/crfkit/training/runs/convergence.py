@@ -18,7 +18,7 @@ There is a `ConvergenceWarning` when a run that has not converged ends by
 - numbers that are no longer finite.
 
 There is none when the end was asked for: `max_seconds`, `patience`, a listener that raises `StopTraining`,
-Ctrl-C and other signals, `max_iterations` of 0, or the passes of the perceptron and its kin, which have no
+Ctrl-C and other signals, `max_iterations` of 0, or the passes of perceptrons, which have no
 optimum to reach. The summary reports every end.
 """
 
