@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from crfkit import data
-from crfkit.data import Columns, Dataset, FormatError
+from crfkit.data import Columns, Dataset
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
+from crfkit.errors import DataError
 
 
 def columns(text: bytes, format: str | None = "columns", **options: Any) -> Columns:
@@ -49,7 +50,7 @@ def items(dataset: Dataset) -> list[list[tuple[str | None, dict[str, float]]]]:
 
 
 def fails(text: bytes, format: str | None, line: int | None, what: str, **options: Any) -> None:
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(DataError, match=what) as caught:
         data.read(io.BytesIO(text), format, **options)
     assert caught.value.line == line
     assert caught.value.path == "input"

@@ -11,7 +11,8 @@ from crfkit import _native, data
 from crfkit._safe.background import ahead
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.data.source import EmptyInputError, FormatError
+from crfkit.data.source import EmptyInputError
+from crfkit.errors import DataError
 
 TEXT = b"the D\ndog N\n\ndogs N\n\n"
 
@@ -52,7 +53,7 @@ def test_blocks_have_alphabets_of_their_own_and_do_not_wait(separator: bytes) ->
 
 def test_the_lines_of_mistakes_are_those_of_the_input() -> None:
     blocks = fresh(Slow(TEXT, TEXT, b"a b c\n"), "columns")
-    with pytest.raises(FormatError, match="line 11: from here on there are 3 columns, expected 2 as before"):
+    with pytest.raises(DataError, match="line 11: from here on there are 3 columns, expected 2 as before"):
         list(blocks)
 
 
@@ -95,11 +96,11 @@ def test_a_block_ahead_and_its_error_come_in_their_turn() -> None:
         for n in range(3):
             begun.append(n)
             yield n
-        raise FormatError("a.txt", 7, "is bad")
+        raise DataError("a.txt", 7, "is bad")
 
     found = ahead(parts())
     assert [next(found), next(found), next(found)] == [0, 1, 2]
-    with pytest.raises(FormatError, match=r"a.txt, line 7: is bad"):
+    with pytest.raises(DataError, match=r"a.txt, line 7: is bad"):
         next(found)
     early = ahead(parts())
     next(early)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crfkit import data
-from crfkit.data import FormatError
+from crfkit.errors import DataError
 from tests.cases.formats import Bytewise, spelt
 
 TEXT = "é ä\nthe D\n\nЖ ß\n".replace("Ж", "x")
@@ -92,7 +92,7 @@ def test_parquet_has_no_encoding() -> None:
 
 
 def test_binary_files_may_be_text_without_a_mark() -> None:
-    with pytest.raises(FormatError, match=r"binary file.*encoding='utf-16'"):
+    with pytest.raises(DataError, match=r"binary file.*encoding='utf-16'"):
         data.read(io.BytesIO("a b\n".encode("utf-16-le")))
 
 
@@ -118,6 +118,6 @@ def test_what_cannot_be_decoded_names_the_line(
     path.write_bytes(made)
     for read in (data.read, lambda *a, **k: list(data.stream(*a, alphabets="fresh", **k))):
         for given in (path, Bytewise(made)):
-            with pytest.raises(FormatError, match=what) as caught:
+            with pytest.raises(DataError, match=what) as caught:
                 read(given, **options)
             assert caught.value.line == line

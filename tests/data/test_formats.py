@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from crfkit import data
-from crfkit.data import Columns, FormatError
+from crfkit.data import Columns
+from crfkit.errors import DataError
 from tests.cases.formats import attributes, columns, fails, items, rows
 
 DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -55,13 +56,13 @@ def test_empty_and_blank_inputs() -> None:
 
 
 def test_paths_folders_and_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="is a folder") as caught:
+    with pytest.raises(DataError, match="is a folder") as caught:
         data.read(tmp_path)
     assert caught.value.path == str(tmp_path)
     with pytest.raises(FileNotFoundError):
         data.read(tmp_path / "missing")
     (tmp_path / "x.txt").write_bytes(b"a b\nc\n")
-    with pytest.raises(FormatError, match="line 2") as caught:
+    with pytest.raises(DataError, match="line 2") as caught:
         data.read(str(tmp_path / "x.txt"), "columns")
     assert str(caught.value).startswith(f"{tmp_path / 'x.txt'}, line 2: ")
     with pytest.raises(TypeError, match="binary mode"):
@@ -128,7 +129,7 @@ def test_guesses(text: bytes, format: str) -> None:
     assert found.format == format
     said: list[str] = []
     if text.startswith(b"#"):  # a few odd lines are mistakes in columns
-        with pytest.raises(FormatError, match="line 2: has 2 columns, expected 4"):
+        with pytest.raises(DataError, match="line 2: has 2 columns, expected 4"):
             data.read(io.BytesIO(text), say=said.append)
     else:
         data.read(io.BytesIO(text), say=said.append)

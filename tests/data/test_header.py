@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crfkit import data
-from crfkit.data import Columns, FormatError
-from crfkit.errors import DataWarning
+from crfkit.data import Columns
+from crfkit.errors import DataError, DataWarning
 
 TSV = b"sentence_id\tword\ttag\n1\tNew York\tB\n1\tis\tO\n2\tcats\tO\n"
 CUT = [[("New York", "B"), ("is", "O")], [("cats", "O")]]
@@ -79,12 +79,12 @@ def test_a_header_can_be_asked_for_and_refused() -> None:
 
 def test_comments_come_before_a_header() -> None:
     assert ways(b"# made by hand\n\n" + TSV, comment="#") == [(("word", "tag"), CUT)]
-    with pytest.raises(FormatError, match="line 4: there is no column 'doc'"):
+    with pytest.raises(DataError, match="line 4: there is no column 'doc'"):
         data.read(io.BytesIO(b"; a\n\n;b\n" + TSV), comment=";", header=True, sequence="doc")
 
 
 def test_lines_of_mistakes_count_the_header() -> None:
-    with pytest.raises(FormatError, match="line 5: has 2 columns, expected 3"):
+    with pytest.raises(DataError, match="line 5: has 2 columns, expected 3"):
         data.read(io.BytesIO(TSV + b"2\tx\n"), "columns", separator="\t")
     made = data.read(io.BytesIO(TSV))
     assert isinstance(made, Columns)
@@ -96,7 +96,7 @@ def test_an_empty_cell_stands_for_the_number_above_it() -> None:
     text = b"Sentence #,Word,Tag\nSentence: 1,a,O\n,b,O\nSentence: 2,c,O\n,d,O\n"
     expected = [[("a", "O"), ("b", "O")], [("c", "O"), ("d", "O")]]
     assert ways(text, format="csv") == [(("Word", "Tag"), expected)]
-    with pytest.raises(FormatError, match="line 2: has nothing in column 's'"):
+    with pytest.raises(DataError, match="line 2: has nothing in column 's'"):
         data.read(io.BytesIO(b"s,w\n,a\n1,b\n"), "csv", sequence="s")
 
 
@@ -142,10 +142,10 @@ def test_what_csv_writes_with_a_separator_comes_back() -> None:
     ],
 )
 def test_mistakes_name_the_line(text: bytes, options: dict[str, Any], line: int | None, what: str) -> None:
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(DataError, match=what) as caught:
         data.read(io.BytesIO(text), **options)
     assert caught.value.line == line
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(DataError, match=what) as caught:
         list(data.stream(io.BytesIO(text), alphabets="fresh", **options))
     assert caught.value.line == line
 

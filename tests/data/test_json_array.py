@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from crfkit import data
-from crfkit.data import Columns, FormatError, source
+from crfkit.data import Columns, source
+from crfkit.errors import DataError
 from tests.cases.formats import Bytewise, spelt
 from tests.cases.growth import check_growth
 
@@ -74,10 +75,10 @@ def test_lines_are_those_of_the_array() -> None:
 )
 def test_mistakes_name_the_line(text: bytes, line: int | None, what: str) -> None:
     for given in (io.BytesIO(text), Bytewise(text)):
-        with pytest.raises(FormatError, match=what) as caught:
+        with pytest.raises(DataError, match=what) as caught:
             data.read(given, "jsonl")
         assert caught.value.line == line
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(DataError, match=what) as caught:
         list(data.stream(io.BytesIO(text), "jsonl", alphabets="fresh"))
     assert caught.value.line == line
 
@@ -96,7 +97,7 @@ def test_the_cost_of_arrays_grows_as_they_do() -> None:
 
 
 def _refused(text: bytes) -> None:
-    with pytest.raises(FormatError):
+    with pytest.raises(DataError):
         data.read(io.BytesIO(text), "jsonl")
 
 
@@ -106,15 +107,15 @@ def test_integers_are_labels() -> None:
     items = data.read(io.BytesIO(b'{"items": [["a"], ["b"]], "labels": [3, null]}\n'))
     assert spelt(items) == spelt(data.read(io.BytesIO(b'{"items": [["a"], ["b"]], "labels": ["3", null]}\n')))
     for text in (b'{"tokens": ["a"], "labels": [true]}\n', b'{"items": [["a"]], "labels": [1.0]}\n'):
-        with pytest.raises(FormatError, match="expected a string"):
+        with pytest.raises(DataError, match="expected a string"):
             data.read(io.BytesIO(text))
-    with pytest.raises(FormatError, match="expected a string"):
+    with pytest.raises(DataError, match="expected a string"):
         data.read(io.BytesIO(b'{"items": [[1]]}\n'))
 
 
 def test_text_with_spans_is_refused_by_name() -> None:
     text = b'{"text": "New York", "spans": [{"start": 0, "end": 8, "label": "LOC"}]}\n'
-    with pytest.raises(FormatError, match=r'line 1: has a "text", .* give a list "tokens"'):
+    with pytest.raises(DataError, match=r'line 1: has a "text", .* give a list "tokens"'):
         data.read(io.BytesIO(text))
 
 
@@ -125,5 +126,5 @@ def test_other_json_files_are_refused_with_the_remedy(text: bytes, tmp_path: Pat
     path = tmp_path / "x.json"
     path.write_bytes(text)
     for read in (data.read, lambda p: list(data.stream(p, alphabets="fresh"))):
-        with pytest.raises(FormatError, match=r"neither JSON lines nor an array .* \(format jsonl\)"):
+        with pytest.raises(DataError, match=r"neither JSON lines nor an array .* \(format jsonl\)"):
             read(path)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from crfkit import data
-from crfkit.data import Columns, Dataset, FormatError
+from crfkit.data import Columns, Dataset
 from crfkit.data.formats import registry
 from crfkit.data.formats.record import Format, Given, Sample
 from crfkit.data.source import Input
+from crfkit.errors import DataError
 
 
 def parts(source: Input, options: Given) -> Iterator[Columns]:
@@ -61,7 +62,7 @@ def test_it_is_listed() -> None:
     assert data.FORMATS[-1] == "words"
     with pytest.raises(ValueError, match=r"the formats are columns, .*, words"):
         data.read(io.BytesIO(b"a"), "nothing")
-    with pytest.raises(FormatError, match=r"one of columns, .*, words"):
+    with pytest.raises(DataError, match=r"one of columns, .*, words"):
         data.read(io.BytesIO(b"a b c\nd e\nf g h i\n"))
     with pytest.raises(ValueError, match="words has no option 'sequence'; columns, csv, parquet have it"):
         data.read(io.BytesIO(b"!words a"), "words", sequence="s")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from crfkit import data
-from crfkit.data import Columns, FormatError
+from crfkit.data import Columns
+from crfkit.errors import DataError
 from crfkit.features import Extractor, Recipe
 
 ROWS: list[list[tuple[str, ...]]] = [
@@ -52,7 +53,7 @@ def test_csv_columns_can_be_chosen() -> None:
     ],
 )
 def test_bad_csv(text: bytes, line: int | None, what: str) -> None:
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(DataError, match=what) as caught:
         data.read(io.BytesIO(text), "csv")
     assert caught.value.line == line
 
@@ -90,9 +91,9 @@ def test_data_frames() -> None:
     assert (again.names, list(again)) == (("word", "tag"), ROWS)
     frame = pandas.DataFrame({"sequence": ["x", "x"], "w": [1, 2]})
     assert list(data.from_table(frame)) == [[("1",), ("2",)]]
-    with pytest.raises(FormatError, match=r"line 2: has 0.5 in column 'w'"):
+    with pytest.raises(DataError, match=r"line 2: has 0.5 in column 'w'"):
         data.from_table(pandas.DataFrame({"sequence": [1, 1], "w": ["a", 0.5]}))
-    with pytest.raises(FormatError, match="no rows"):
+    with pytest.raises(DataError, match="no rows"):
         data.from_table(pandas.DataFrame({"sequence": [], "w": []}))
 
 
@@ -120,9 +121,9 @@ def test_missing_values_of_pandas() -> None:
     cells = ["a", None, float("nan"), pandas.NA, pandas.NaT, 7, 8.0]
     frame = pandas.DataFrame({"sequence": ["x"] * len(cells), "w": cells})
     assert [row[0] for row in data.from_table(frame).sequence(0)] == ["a", "", "", "", "", "7", "8"]
-    with pytest.raises(FormatError, match="line 2: has no value in column 'sequence'"):
+    with pytest.raises(DataError, match="line 2: has no value in column 'sequence'"):
         data.from_table(pandas.DataFrame({"sequence": ["x", None], "w": ["a", "b"]}))
-    with pytest.raises(FormatError, match="same column name twice, 'w'"):
+    with pytest.raises(DataError, match="same column name twice, 'w'"):
         data.from_table(pandas.DataFrame([[1, "a", "b"]], columns=["sequence", "w", "w"]))
 
 
@@ -159,7 +160,7 @@ def test_arrow_and_parquet(tmp_path: Path) -> None:
     again = data.read(tmp_path / "x")  # known by its content
     assert isinstance(again, Columns)
     assert (again.names, again.format, list(again)) == (("word", "tag"), "parquet", ROWS)
-    with pytest.raises(FormatError, match="not a Parquet file"):
+    with pytest.raises(DataError, match="not a Parquet file"):
         data.read(io.BytesIO(b"PAR1 and no more"))
-    with pytest.raises(FormatError, match="the file is empty"):
+    with pytest.raises(DataError, match="the file is empty"):
         data.read(io.BytesIO(b""), "parquet")

@@ -10,8 +10,9 @@ import pytest
 from crfkit import Chain, inference
 from crfkit.arrays import Bools
 from crfkit.constraints import AtLeast, AtMost, Exactly, GlobalConstraint, Linear, Once
+from crfkit.errors import InfeasibleError
 from crfkit.inference.constrained import decoding
-from crfkit.inference.constrained.decoding import InfeasibleError, Rules
+from crfkit.inference.constrained.decoding import Rules
 from crfkit.inference.constrained.plain import globals_of
 from crfkit.inference.constrained.resolve import rules_of
 from crfkit.structures.gold import Path

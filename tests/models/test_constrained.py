@@ -15,11 +15,12 @@ from sklearn.model_selection import cross_val_predict
 import crfkit
 from crfkit import HMM, MEMM, ChainCRF, Model, SemiCRF, inference, train
 from crfkit.constraints import AtLeast, AtMost, Before, Exactly, GlobalConstraint, Implies, Linear, Once
+from crfkit.errors import InfeasibleError, ModelFileError
 from crfkit.features import ItemExtractor
 from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.models import Tagger
 from crfkit.models.files import write_model
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import pack, unpack
 from crfkit.structures.constraints import Scheme
 from crfkit.tags import spans
 from tests.cases.spans import bare
@@ -73,7 +74,7 @@ def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("crfkit.models.scoring._CELLS", 1)
         assert len(model.predict(many, constraints=[Once()])) == 4
-        with pytest.raises(inference.InfeasibleError, match=r"sequence 3 has no labeling .* k=2"):
+        with pytest.raises(InfeasibleError, match=r"sequence 3 has no labeling .* k=2"):
             model.predict(many, constraints=[AtLeast("NP", 2)])
     with pytest.warns(RuntimeWarning, match=r"1 of 4 sequences \(first: 3\)"):
         found = model.predict(many, constraints=[AtLeast("NP", 2)], infeasible="free")

@@ -24,13 +24,14 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.data.sink import write_bytes
+from crfkit.errors import ModelFileError
 from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
 from crfkit.linear.layout import Layout
 from crfkit.models.files import about, read_model, write_model
 from crfkit.models.files.compact import without_idle
 from crfkit.models.files.native import FORMAT
 from crfkit.models.model import Names
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import pack, unpack
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
 from crfkit.structures.rules import constraints_of, plain_constraints
 from tests.cases.models import native_model

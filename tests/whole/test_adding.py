@@ -26,12 +26,12 @@ from crfkit import (
     optimize,
     train,
 )
-from crfkit.data import Columns, FormatError
+from crfkit.data import Columns
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats import registry
+from crfkit.errors import DataError, MethodError, NotCoveredError
 from crfkit.features import Extractor, ItemExtractor, parse_recipe
-from crfkit.inference.methods import MethodError
 from crfkit.inference.methods.registry import METHODS
 from crfkit.linear.fast import FAST
 from crfkit.linear.features import FeatureSelection
@@ -39,7 +39,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimize.problem import NotCoveredError, Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.structures import STRUCTURES
 from crfkit.training.choose import NAMES
 from tests.cases.batches import random_batch
@@ -270,9 +270,9 @@ def test_a_format_is_read_guessed_and_written(
 @added("slashes")
 def test_a_format_refuses_what_does_not_fit(made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.FORMATS, "slashes", made.FORMAT)
-    with pytest.raises(FormatError, match=r"2.*'dog' is not a word, a slash and a tag"):
+    with pytest.raises(DataError, match=r"2.*'dog' is not a word, a slash and a tag"):
         data.read(io.BytesIO(b"the/D\na/D dog\n"), "slashes")
-    with pytest.raises(FormatError, match="holds no sequence"):
+    with pytest.raises(DataError, match="holds no sequence"):
         data.read(io.BytesIO(b"\n\n"), "slashes")
     for rows, why in (
         ([("a b", "N")], "without blanks"),

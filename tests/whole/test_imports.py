@@ -20,7 +20,7 @@ LEVELS = {
     "_native": -3,
     "native": -2,
     "arrays": -2,
-    "errors": -2,
+    "errors": 0,
     "_safe": -1,
     "checks": 0,
     "tags": 0,

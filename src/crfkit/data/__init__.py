@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from crfkit.data.formats.guess import Guess, guess
     from crfkit.data.formats.tables import from_table, to_table
     from crfkit.data.reading import read, stream
-    from crfkit.data.source import FormatError
     from crfkit.data.writing import write
 
 #: The names of all formats.
@@ -42,7 +41,6 @@ __all__ = [
     "FORMATS",
     "Columns",
     "Dataset",
-    "FormatError",
     "Guess",
     "concatenate",
     "from_table",
@@ -58,7 +56,6 @@ _lazily, __dir__ = lazily(
     {
         "Columns": ".formats.columns",
         "Dataset": ".dataset",
-        "FormatError": ".source",
         "Guess": ".formats.guess",
         "concatenate": ".assemble",
         "from_table": ".formats.tables",

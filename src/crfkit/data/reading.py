@@ -198,7 +198,7 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
 
     Raises
     ------
-    FormatError
+    DataError
         The input is not what it should be; the error names the file and the line.
 
     Examples

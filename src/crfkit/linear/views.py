@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from crfkit.arrays import Floats
+from crfkit.errors import NotCoveredError
 from crfkit.linear.objective import Objective
-from crfkit.optimize.problem import Convex, Differentiable, NotCoveredError
+from crfkit.optimize.problem import Convex, Differentiable
 from crfkit.optimize.sequential.sequences import Prepared
 
 __all__ = ["View", "ViewedLoss", "itself"]

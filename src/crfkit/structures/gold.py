@@ -20,6 +20,7 @@ import numpy as np
 
 from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.data.batch import Batch
+from crfkit.errors import DataError
 
 __all__ = [
     "Gold",
@@ -38,12 +39,12 @@ __all__ = [
 GoldKind: TypeAlias = Literal["path", "set", "soft"]
 
 
-class GoldError(ValueError):
+class GoldError(DataError):
     """Gold that no weights can produce: `sequence` and `position` say where."""
 
     def __init__(self, reason: str, *, sequence: int, position: int | None = None) -> None:
         where = f"sequence {sequence}" if position is None else f"sequence {sequence}, position {position}"
-        super().__init__(f"{where}: {reason}")
+        super().__init__("", None, f"{where}: {reason}")
         self.reason, self.sequence, self.position = reason, sequence, position
 
     def after(self, sequences: int) -> GoldError:

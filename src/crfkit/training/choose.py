@@ -27,11 +27,12 @@ import numpy as np
 
 from crfkit import objectives
 from crfkit.arrays import checked_later
+from crfkit.errors import NotCoveredError
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimize.margin.view import MarginChains
-from crfkit.optimize.problem import Convex, Curvature, Differentiable, NotCoveredError, Optimizer, Penalty
+from crfkit.optimize.problem import Convex, Curvature, Differentiable, Optimizer, Penalty
 from crfkit.optimize.sequential.minibatch import MiniBatches
 from crfkit.optimize.sequential.sequences import DualSequences, PerceptronSequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
@@ -105,7 +106,7 @@ def check_blockwise(optimizer: Any, objective: Objective) -> None:
     >>> check_blockwise("sgd", Likelihood())
     >>> check_blockwise("dual", Likelihood())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    crfkit.optimize.problem.NotCoveredError: dual needs all data in memory; blocks on disk are for lbfgs, ...
+    crfkit.errors.NotCoveredError: dual needs all data in memory; blocks on disk are for lbfgs, ...
     """
     made = by_name(optimizer) if isinstance(optimizer, str) and optimizer != "auto" else optimizer
     if not isinstance(made, str) and set(made.needs) - set(BLOCKWISE):

@@ -14,6 +14,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
+from crfkit.errors import NotCoveredError
 from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
@@ -22,7 +23,7 @@ from crfkit.linear.plan import LayoutOptions
 from crfkit.models.model import Metric, Model
 from crfkit.models.states import HIDDEN
 from crfkit.objectives import Local
-from crfkit.optimize.problem import NotCoveredError, Optimizer, Penalty, Stopped
+from crfkit.optimize.problem import Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.data import TrainingData

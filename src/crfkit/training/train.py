@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import weights_of
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
+from crfkit.errors import NotCoveredError
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
 from crfkit.objectives import OBJECTIVES
-from crfkit.optimize.problem import NotCoveredError, Optimizer
+from crfkit.optimize.problem import Optimizer
 from crfkit.structures import STRUCTURES, Structure
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.blocks.stream import BlockedData

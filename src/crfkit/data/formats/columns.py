@@ -34,7 +34,8 @@ from crfkit._safe.printable import counted, quoted
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.lines import Lines
-from crfkit.data.source import FormatError, Input
+from crfkit.data.source import Input
+from crfkit.errors import DataError
 
 __all__ = ["CONLLU", "MOST_COLUMNS", "Columns", "check_columns", "parts", "render"]
 
@@ -277,7 +278,7 @@ def parts(
             lines = Lines(begin, None if comment else 1)
             yield Columns(tuple(ids), alphabets, seq_ptr, tuple(given), source.name, format, lines)
 
-    def refused(line: int, what: str, hint: str = "") -> FormatError:
+    def refused(line: int, what: str, hint: str = "") -> DataError:
         return source.error(line, f"{what}; {source.remedy}" if "not valid UTF-8" in what else what + hint)
 
     for chunk in chunks:

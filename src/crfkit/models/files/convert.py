@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.sink import write_bytes
+from crfkit.errors import ModelFileError
 from crfkit.models.files.kinds import FOREIGN, OWN, Kind, kinds, written
 from crfkit.models.files.native import any_model_of, model_of
 from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import Model
-from crfkit.models.store import ModelFileError, file_bytes, looks_like_model_file, unzipped
+from crfkit.models.store import file_bytes, looks_like_model_file, unzipped
 
 __all__ = ["guess_kind", "load", "load_bytes", "read_model", "read_model_bytes", "write_model"]
 
