@@ -175,7 +175,7 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
         reached_early=first(task.early),
         method=summary.optimizer,
         why=summary.why,
-        evaluations=summary.evaluations,
+        evaluations=summary.passes,
         reported=summary.loss,
         ours=ours,
         excess=Certificate(summary.loss, summary.gap).excess,

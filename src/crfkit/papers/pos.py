@@ -155,7 +155,7 @@ class POS:
         init = None if start == STARTS[0] else model_of("MEMM+", data, l2, self.threads)
         model = model_of("CRF+", data, l2, self.threads, init=init, optimizer="lbfgs")
         assert model.training is not None
-        return Reading(model.training.evaluations, curve_of(model))
+        return Reading(model.training.passes, curve_of(model))
 
 
 def _claims(found: Mapping[str, Result]) -> list[Claim]:

@@ -147,7 +147,7 @@ class TrainingCost:
         if quantity.name.startswith("labels"):
             return float(len(model.labels))
         if quantity.name.startswith("passes"):
-            return summary.evaluations
+            return summary.passes
         return accuracy if quantity.name.startswith("accuracy") else 100.0 * summary.gap / summary.loss
 
     def page(self, found: Mapping[str, Result]) -> Page:

@@ -27,7 +27,7 @@ from crfkit.optimize.problem import Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.data import TrainingData
-from crfkit.training.events import Summary
+from crfkit.training.events import TrainingRecord
 from crfkit.training.runs.checkpoint import digest, fingerprint_of
 from crfkit.training.runs.run import TrainingRun, halted_by
 from crfkit.training.runs.validation import SequenceValidation
@@ -81,7 +81,7 @@ class Fit(TrainingRun[Model]):
         self.penalty: Penalty = self.objective.penalty(self.layout)
         self.problem = self.data.bind(self.objective, self.layout, self.structure)
 
-    def model(self, w: Floats, training: Summary | None = None) -> Model:
+    def model(self, w: Floats, training: TrainingRecord | None = None) -> Model:
         """Return a model with these weights [F]."""
         data = self.data
         chosen = self.selected
