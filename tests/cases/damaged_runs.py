@@ -12,8 +12,9 @@ from crfkit import Model, train
 from crfkit.data import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
-from crfkit.training import BlockedData, Stop
+from crfkit.training import BlockedData
 from crfkit.training.runs.tree import read_tree, write_tree
+from crfkit.training.stop import Stop
 
 __all__ = ["damaged", "damages", "fuzz_blocks", "fuzz_checkpoint", "labeled", "places"]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import crfkit
 from crfkit import _native, data
 from crfkit._safe.background import ahead
 from crfkit.data.dataset import Dataset
@@ -44,7 +45,7 @@ def test_blocks_have_alphabets_of_their_own_and_do_not_wait(separator: bytes) ->
     first = next(blocks)
     assert source.taken <= 2
     second, third = blocks
-    assert [list(block) for block in (first, second)] == [list(data.read(io.BytesIO(text)))] * 2
+    assert [list(block) for block in (first, second)] == [list(crfkit.read(io.BytesIO(text)))] * 2
     assert list(third) == [[("cats", "N")]]
     assert isinstance(first, Columns)
     assert isinstance(second, Columns)
@@ -60,7 +61,7 @@ def test_the_lines_of_mistakes_are_those_of_the_input() -> None:
 def test_formats_are_chosen_as_by_read() -> None:
     for text, kind in ((TEXT, Columns), (b"N\tw=dog\n\n", Dataset), (b'{"word": ["a"]}\n', Columns)):
         (block,) = fresh(text)
-        assert type(block) is type(data.read(io.BytesIO(text))) is kind
+        assert type(block) is type(crfkit.read(io.BytesIO(text))) is kind
     (block,) = fresh(b"sequence,word\n1,a\n1,b\n", "csv")
     assert len(block) == 1
     with pytest.raises(ValueError, match="there is no format 'xml'"):
@@ -76,10 +77,10 @@ def test_what_is_needed_decides_where_a_guess_gives_the_other() -> None:
     assert isinstance(block, Dataset)
     (block,) = fresh(b"N\tw=dog\n\n", needs="columns")
     assert isinstance(block, Columns)
-    whole = data.read(io.BytesIO(b"N\tw=dog\n\n"), needs="columns")
+    whole = crfkit.read(io.BytesIO(b"N\tw=dog\n\n"), needs="columns")
     assert isinstance(whole, Columns)
     with pytest.raises(ValueError, match="needs is 'rows'"):
-        data.read(io.BytesIO(TEXT), needs="rows")
+        crfkit.read(io.BytesIO(TEXT), needs="rows")
 
 
 def test_marks_of_documents_decide_no_format() -> None:

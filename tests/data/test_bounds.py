@@ -11,7 +11,8 @@ from contextlib import suppress
 
 import pytest
 
-from crfkit.data import read, source, stream
+from crfkit import read
+from crfkit.data import source, stream
 from crfkit.data.graphs.files import read_factors
 from crfkit.data.graphs.opengm import _equal
 from crfkit.errors import DataError

@@ -17,7 +17,8 @@ from crfkit.errors import DataError
 from crfkit.graphs import load as load_graph
 from crfkit.graphs import save as save_graph
 from crfkit.inference.graphs import log_partition
-from crfkit.structures import GraphPotentials, Table
+from crfkit.structures import Table
+from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graph_files import FG, UAI, opengm_file
 
 DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[3] / "shared/data")) / "uai"

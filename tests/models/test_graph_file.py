@@ -24,7 +24,7 @@ from crfkit.models.files.graphs import graph_pieces
 from crfkit.models.files.native import any_model_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import pack, unpack
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from tests.cases.cli import run
 
 WEIGHTS = 4 + 4 + 3 + 6 + 2 + 0 + 2

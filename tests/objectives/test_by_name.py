@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import ChainCRF, train
 from crfkit.features import ItemExtractor
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.training import BlockedData
 from tests.cases.cli import run, written
 from tests.cases.estimators import NEAR, X_TEST, Y_TEST, X, Y

@@ -20,7 +20,8 @@ from crfkit.data.batch import Batch
 from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Likelihood
+from crfkit.objectives import Likelihood
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Scheme, SegmentLength
 from crfkit.structures.kinds import STRUCTURES as KINDS

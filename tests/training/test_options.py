@@ -14,8 +14,9 @@ from crfkit import ChainCRF
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.linear.features import Likely
 from crfkit.structures.constraints import Forbid, Scheme
-from crfkit.training import BlockedData, Likely
+from crfkit.training import BlockedData
 from tests.cases.sentences import dataset
 
 # As a program without types would call them.

@@ -17,10 +17,10 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
 from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.linear.features import Likely
 from crfkit.objectives import MaxMargin, Perceptron
 from crfkit.objectives.classic import Exponential
 from crfkit.structures.constraints import Forbid
-from crfkit.training import Likely
 from crfkit.training.choose import NAMES
 from crfkit.training.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
 from tests.cases.descent import Descent

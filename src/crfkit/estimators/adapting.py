@@ -48,7 +48,7 @@ V = TypeVar("V")
 _UNHELD = (
     "neither the data that the model was trained on are there (data_) nor how firmly they held its weights "
     "(model_.curvature), so that learning on would forget them; call fit with all data, or keep one of both: "
-    "crfkit.training.with_curvature"
+    "crfkit.training.curvature.with_curvature"
 )
 
 __all__ = ["Anchored", "adapt", "continued", "joined", "united_names"]

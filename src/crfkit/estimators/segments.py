@@ -69,8 +69,8 @@ class SemiCRF(SequenceQueries, Fitting):
     n_jobs : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
-        On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
-        exactly; training, probabilities and draws do not know them.
+        On whole labelings, such as ``[AtMostOnce()]`` (`crfkit.constraints`): labels that are predicted keep
+        them, exactly; training, probabilities and draws do not know them.
 
     Attributes
     ----------

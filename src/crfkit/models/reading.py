@@ -198,9 +198,13 @@ def recipe_of(template: Any) -> Recipe | None:
     if template is None or isinstance(template, Recipe):
         return template
     if isinstance(template, str):
-        return features.parse_recipe(template)
+        from crfkit.features.dialects import parse_recipe
+
+        return parse_recipe(template)
     if isinstance(template, os.PathLike):
-        return features.read_recipe(os.fspath(template))
+        from crfkit.features.dialects import read_recipe
+
+        return read_recipe(os.fspath(template))
     raise TypeError(
         f"template is {template!r}, expected text, a Recipe, or a pathlib.Path of a template file"
     )
@@ -236,7 +240,7 @@ def read(
 
 
 def gold_column(columns: Columns, recipe: Recipe) -> str | None:
-    """Return the column of labels: the one called label, else the last; None where the recipe reads that.
+    """Return the column of labels: as was said, the one called label, or the last; None where it is input.
 
     Examples
     --------
@@ -246,7 +250,7 @@ def gold_column(columns: Columns, recipe: Recipe) -> str | None:
     """
     if not columns.names:
         return None
-    name = "label" if "label" in columns.names else columns.names[-1]
+    name = columns.label or ("label" if "label" in columns.names else columns.names[-1])
     return None if _gold_place(columns, name, recipe) is None else name
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from crfkit._safe.cached import once
-from crfkit.data import read
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import read
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import span_scores
 from crfkit.models.model import Model

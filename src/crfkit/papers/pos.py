@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data import read
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import read
 from crfkit.papers.curves import curve_of
 from crfkit.papers.experiment import Given, Quantity, Reading
 from crfkit.papers.page import Claim, Figure, Line, Page, Table

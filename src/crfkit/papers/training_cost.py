@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data import read
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import read
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import token_scores
 from crfkit.models.model import Model

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import objectives
 from crfkit.arrays import checked_later
 from crfkit.errors import NotCoveredError
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives import registry
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.margin.view import MarginChains
 from crfkit.optimize.problem import Convex, Curvature, Differentiable, Optimizer, Penalty
 from crfkit.optimize.sequential.minibatch import MiniBatches
@@ -140,7 +140,7 @@ def objective_of(
         made = by_name(optimizer, graphs=True) if named else optimizer
         given = "perceptron" if PerceptronSequences in getattr(made, "needs", ()) else default
     if isinstance(given, str):
-        known = {**OBJECTIVES, **objectives.ON_GRAPHS}
+        known = {**OBJECTIVES, **registry.ON_GRAPHS}
         if given not in known:
             raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(known)}")
         return known[given]()

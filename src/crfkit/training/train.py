@@ -17,10 +17,11 @@ from crfkit.errors import NotCoveredError
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures import STRUCTURES, Structure
+from crfkit.structures import Structure
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.kinds import STRUCTURES
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset

@@ -65,6 +65,7 @@ class Columns:
     format: str = "columns"  #: name of the format that they were in
     lines: Lines | None = None  #: where the sequences stand in the source, where that is known
     headed: bool = False  #: whether the names are those of a header in the source
+    label: str | None = None  #: the column of labels, where somebody said which
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -73,6 +74,8 @@ class Columns:
         put(self, "seq_ptr", np.ascontiguousarray(self.seq_ptr, dtype=np.int64))
         put(self, "names", tuple(self.names))
         _check_names(self.names, len(self.ids))
+        if self.label is not None:
+            self.place(self.label)
         if len(self.alphabets) != len(self.ids):
             raise ValueError(f"there are {len(self.alphabets)} alphabets for {len(self.ids)} columns")
         if not len(self.seq_ptr) or self.seq_ptr[0] != 0 or (np.diff(self.seq_ptr) < 0).any():

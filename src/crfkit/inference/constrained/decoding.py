@@ -126,8 +126,8 @@ def constrained(
     potentials
         Scores of a chain or of segments: of one sequence or of a batch.
     constraints
-        Any number of `crfkit.constraints.AtMost`, `AtLeast`, `Exactly`, `Once`, `Before`, `Implies`,
-        `Linear`; all of them hold.
+        Any number of `crfkit.constraints.AtMost`, `AtLeast`, `Exactly`, `AtMostOnce`, `Before`, `Implies`,
+        `LinearConstraint`; all of them hold.
     infeasible : {"raise", "free"}
         Where no labeling keeps them: raise an `InfeasibleError`, or return the free answer, say so in
         ``how`` ("none") and warn.

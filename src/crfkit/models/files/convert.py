@@ -174,7 +174,8 @@ def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit
     --------
     >>> import os, tempfile
     >>> from crfkit import train
-    >>> from crfkit.features import Extractor, parse_wapiti
+    >>> from crfkit.features import Extractor
+    >>> from crfkit.features.wapiti import parse_wapiti
     >>> from crfkit.data.formats.columns import Columns
     >>> extract = Extractor(parse_wapiti("u:%x[0,0]"))
     >>> model = train(extract(Columns.from_rows([[("the", "D"), ("dog", "N")]])))
