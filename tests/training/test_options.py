@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +52,6 @@ def said(call: Any, *given: Any, **options: Any) -> str:
 @pytest.mark.parametrize(("name", "value", "written"), OF_OBJECTS, ids=[name for name, *_ in OF_OBJECTS])
 def test_options_of_objects_are_refused_with_the_object(name: str, value: Any, written: str) -> None:
     assert said(train, NOTHING, **{name: value}) == f"train has no option {name}: write {written}"
-    if name == "constraints":  # those of whole labelings are an option of ChainCRF
-        wrong: Any = ChainCRF(constraints=[Scheme("BIO")])  # type: ignore[list-item]
-        assert "give it to the structure, as in Chain(constraints=[...])" in said(
-            wrong.fit, [[["a"]]], [["O"]]
-        )
-        return
-    if name in ("order", "min_count", "max_iterations"):  # parameters of estimators too
-        assert ChainCRF(**{name: value}).get_params()[name] == value
-        return
-    hint = f"ChainCRF has no option {name}: write {written}"
-    assert said(ChainCRF, **{name: value}) == hint
-    with pytest.raises(ValueError, match=re.escape(hint)):
-        ChainCRF().set_params(**{name: value})
 
 
 def test_several_options_at_once() -> None:

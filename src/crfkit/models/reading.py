@@ -24,6 +24,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from crfkit.features.stock import label_of
 from crfkit.models.encoding import encoded
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
@@ -250,7 +251,7 @@ def gold_column(columns: Columns, recipe: Recipe) -> str | None:
     """
     if not columns.names:
         return None
-    name = columns.label or ("label" if "label" in columns.names else columns.names[-1])
+    name = columns.names[columns.place(label_of(columns, None))]
     return None if _gold_place(columns, name, recipe) is None else name
 
 

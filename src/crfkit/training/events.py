@@ -129,9 +129,10 @@ class TrainingRecord:
 
     def to_frame(self) -> Any:
         """Return the history as a data frame of pandas: a row for each iteration."""
-        from crfkit.data.formats.tables import frame_of
+        from crfkit._safe.frames import frame_of
 
-        return frame_of(self.history)
+        rows = zip(*(column.tolist() for column in self.history.values()), strict=True)
+        return frame_of(dict(enumerate(rows, 1)), self.history, "iteration")
 
 
 #: What the history of a `TrainingRecord` holds for each iteration.

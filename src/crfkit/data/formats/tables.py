@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +23,6 @@ from crfkit.data.source import Input
 from crfkit.errors import DataError
 
 __all__ = [
-    "frame_of",
     "from_table",
     "read_parquet",
     "render_csv",
@@ -142,17 +141,6 @@ def render_parquet(data: Columns, *, sequence: str = "sequence") -> bytes:
     file = io.BytesIO()
     _need("pyarrow.parquet").write_table(to_table(data, sequence=sequence, kind="pyarrow"), file)
     return file.getvalue()
-
-
-def frame_of(columns: Mapping[str, Any]) -> Any:
-    """Return named columns as a data frame of pandas.
-
-    Examples
-    --------
-    >>> frame_of({"label": ["D", "N"], "count": [3, 4]}).shape
-    (2, 2)
-    """
-    return _need("pandas").DataFrame(dict(columns))
 
 
 def _need(module: str) -> Any:

@@ -124,7 +124,7 @@ class CodeCRF(ChainCRF):
         """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
         return super().fit(X, y, sample_weight=sample_weight, progress=progress)
 
-    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> PerSequence[list[str]]:
         """Return the labels of each sequence by the decoder: always a list of lists of strings."""
         if self.decoder == "product":
             return super().predict(X, given=given, method=method)

@@ -186,7 +186,7 @@ class VotedPerceptron(ChainCRF):
     def _learned(self, model: Model) -> Self:
         return super()._learned(replace(model, lacks=_LACKS))
 
-    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> PerSequence[list[str]]:
         """Return the labels with most votes: always a list of lists of strings."""
         if given is not None or method is not None:
             raise ValueError("labels are decided by votes: leave given and method out")
