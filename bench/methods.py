@@ -75,7 +75,7 @@ def trained(corpus: str, method: str, seconds: float) -> Row:
         objective=OBJECTIVES[objective](**options),
         optimizer=optimizer,
         stop=Stop(max_seconds=seconds),
-        threads=1,
+        n_jobs=1,
     )
     spent = time.process_time() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0

@@ -142,7 +142,7 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
             dataset,
             objective=Likelihood(l1=corpus.l1, l2=corpus.l2),
             optimizer=task.optimizer,
-            threads=task.threads,
+            n_jobs=task.threads,
             selection=FeatureSelection(transitions="observed"),
             progress=False,
             listeners=[listen],

@@ -106,7 +106,7 @@ def fuzz_checkpoint(rng: np.random.Generator, folder: Path) -> str:
     name = str(
         rng.choice(["auto", "lbfgs", "owlqn", "sgd", "adagrad", "dual", "pcg", "bcd", "rprop", "plbfgs"])
     )
-    options: dict[str, Any] = {"optimizer": name, "checkpoint": folder, "progress": False, "threads": 1}
+    options: dict[str, Any] = {"optimizer": name, "checkpoint": folder, "progress": False, "n_jobs": 1}
     options["objective"] = "likelihood"
     path = folder / "checkpoint.safetensors"
     path.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ def fuzz_blocks(rng: np.random.Generator, folder: Path) -> str:
     options: dict[str, Any] = {
         "optimizer": str(rng.choice(["lbfgs", "sgd"])),
         "progress": False,
-        "threads": 1,
+        "n_jobs": 1,
     }
     stop = Stop(max_iterations=3)
     return _tried(lambda: train(BlockedData.open(folder), stop=stop, **options), what, str(folder))

@@ -62,7 +62,7 @@ def of_models(folder: Path, rng: np.random.Generator, threads: int | None) -> Ca
     def learn(given: Any, **options: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return train(given, stop=STOP, threads=threads, **options)
+            return train(given, stop=STOP, n_jobs=threads, **options)
 
     model = learn(few)
     model.save(folder / "m.crf")

@@ -31,7 +31,7 @@ def dataset() -> Dataset:
 
 
 def model() -> Model:
-    return crfkit.train(dataset(), threads=1)
+    return crfkit.train(dataset(), n_jobs=1)
 
 
 def graph_batch() -> GraphBatch:

@@ -31,7 +31,7 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fit(data: Dataset | BlockedData, folder: Path | None = None, iterations: int = 4, **more: Any) -> Model:
-    options: dict[str, Any] = {"optimizer": "lbfgs", "progress": False, "threads": 1, **more}
+    options: dict[str, Any] = {"optimizer": "lbfgs", "progress": False, "n_jobs": 1, **more}
     return train(data, stop=Stop(max_iterations=iterations), checkpoint=folder, **options)
 
 

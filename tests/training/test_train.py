@@ -89,7 +89,7 @@ def test_tolerance_is_kept(data: Dataset) -> None:
 
 
 def test_same_bits_for_any_number_of_threads(data: Dataset) -> None:
-    one, two = (train(data, optimizer="lbfgs", threads=n, stop=Stop(max_iterations=8)) for n in (1, 2))
+    one, two = (train(data, optimizer="lbfgs", n_jobs=n, stop=Stop(max_iterations=8)) for n in (1, 2))
     assert one.w.tobytes() == two.w.tobytes()
 
 

@@ -141,7 +141,7 @@ def train_graphs(
             stop=stop,
             metric=metric or "auto",
             checkpoint=keep,
-            threads=threads,
+            n_jobs=threads,
             listeners=[keeper],
             progress=not quiet,
             **options,

@@ -169,8 +169,8 @@ def _train_sequences(
             stop=stop,
             checkpoint=keep,
             unlabeled=unlabeled,
-            seed=training.seed,
-            threads=jobs,
+            random_state=training.seed,
+            n_jobs=jobs,
             listeners=[keeper],
             progress=not job.kept.quiet,
         )

@@ -284,8 +284,8 @@ class Fitting(Trained):
             init=self.init if init is None else init,
             metric=self._dev_metric,
             stop=self._part("stop"),
-            seed=self._seed,
-            threads=self._threads,
+            random_state=self._seed,
+            n_jobs=self._threads,
             progress=progress,
         )
 

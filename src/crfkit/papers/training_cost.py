@@ -197,7 +197,9 @@ class TrainingCost:
             train_on, test_on = task.split(seed)
             extract = Extractor(Recipe.parse(task.features), label=task.columns[-1])
             data = extract(train_on, self.threads)
-            model = train(data, objective=Likelihood(l2=L2), seed=seed, threads=self.threads, progress=False)
+            model = train(
+                data, objective=Likelihood(l2=L2), random_state=seed, n_jobs=self.threads, progress=False
+            )
             found = model.predict(extract.freeze()(test_on, self.threads), threads=self.threads)
             gold = [[row[-1] for row in sentence] for sentence in test_on]
             self.models.clear()

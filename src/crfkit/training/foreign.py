@@ -71,11 +71,9 @@ _NAMES: dict[str, _Here] = {
         "transitions", "FeatureSelection", lambda yes: "all" if yes else "observed"
     ),
     "verbose": _Here("progress", "", bool),
-    "n_jobs": _Here("threads"),
-    "threads": _Here("threads"),
-    "nthread": _Here("threads"),
-    "random_state": _Here("seed"),
-    "seed": _Here("seed"),
+    "threads": _Here("n_jobs"),
+    "nthread": _Here("n_jobs"),
+    "seed": _Here("random_state"),
     "template": _Here("features"),
     "pattern": _Here("features"),
     "encoding": _Here("train_scheme"),
@@ -98,8 +96,6 @@ _NAMES: dict[str, _Here] = {
     "variance": _Here("variance", "AROW"),
     "gamma": _Here("gamma", "AROW"),
 }
-# Options of `train` as estimators spell them, after scikit-learn.
-_ESTIMATORS = {"threads": "n_jobs", "seed": "random_state"}
 # Algorithms of CRFsuite, CRF++ and Wapiti as options here; others are names of optimizers, or unknown.
 _MISTAKES = {"objective": "perceptron"}
 _ALGORITHMS: dict[str, dict[str, str]] = {
@@ -149,9 +145,9 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     >>> refuse_unknown({"c1": 0.1, "threads": 2}, "ChainCRF", ["l1", "l2", "n_jobs"])
     Traceback (most recent call last):
     TypeError: ChainCRF has no option c1, threads: write l1=0.1, n_jobs=2
-    >>> refuse_unknown({"order": 2}, "train", ["structure"])
+    >>> refuse_unknown({"start": True}, "train", ["selection"])
     Traceback (most recent call last):
-    TypeError: train has no option order: write structure=Chain(order=2)
+    TypeError: train has no option start: write selection=FeatureSelection(start=True)
     >>> refuse_unknown({"sed": 2}, "ChainCRF", ["seed"])
     Traceback (most recent call last):
     TypeError: ChainCRF has no option 'sed'; did you mean 'seed'?
@@ -162,8 +158,6 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     why: list[str] = []
     for name, value in unknown.items():
         here = _NAMES.get(name)
-        if here is not None and _ESTIMATORS.get(here.option) in options:
-            here = here._replace(option=_ESTIMATORS[here.option])
         if name == "algorithm":
             chosen = _ALGORITHMS.get(str(value).lower(), {"optimizer": value})
             plain.update({option: repr(name) for option, name in chosen.items()})
@@ -201,8 +195,8 @@ def translated(name: str) -> bool:
 
 #: Options here as the command line spells them; others have to be set in Python.
 _SHELL = {
-    **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--selection", "threads": "--jobs"},
-    **{"transitions": "--transitions", "seed": "--seed", "max_iterations": "--max-iterations"},
+    **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--selection", "n_jobs": "--jobs"},
+    **{"transitions": "--transitions", "random_state": "--seed", "max_iterations": "--max-iterations"},
     **{"optimizer": "--optimizer", "objective": "--objective", "max_seconds": "--max-seconds"},
     **{"tolerance": "--tolerance", "patience": "--patience", "order": "--order"},
 }

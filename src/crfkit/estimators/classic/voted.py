@@ -175,8 +175,8 @@ class VotedPerceptron(ChainCRF):
             objective=Perceptron(),
             optimizer=VotedTraining(ballot=ballot, max_passes=self.max_passes, seed=self._seed),
             stop=Stop(),
-            seed=self._seed,
-            threads=self._threads,
+            random_state=self._seed,
+            n_jobs=self._threads,
             progress=progress,
         )
         self.voters_ = np.array(ballot.voters).reshape(-1, len(model.w))
