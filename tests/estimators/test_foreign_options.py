@@ -38,6 +38,11 @@ ADVICE: list[tuple[dict[str, Any], str, str]] = [
     ({"algorithm": "ap", "epsilon": 0.1}, "objective='perceptron'", ""),
     ({"max_iter": 5}, "max_iterations=5", ""),
     ({"calibration_eta": 0.2}, "optimizer=SGD(calibration_eta=0.2)", ""),
+    ({"feature.minfreq": 2}, "min_count=2", ""),
+    ({"feature.possible_transitions": 1}, "selection=FeatureSelection(transitions='all')", ""),
+    ({"gaussian-variance": 10}, "l2=0.1", ""),
+    ({"orders": 2}, "order=2", ""),
+    ({"tol": 0.1, "n_iter_no_change": 3}, "stop=Stop(tolerance=0.1, patience=3)", ""),
     ({"nthread": 2}, "n_jobs=2", ""),
 ]
 
@@ -89,3 +94,13 @@ def test_parameters_have_names() -> None:
         ChainCRF(Chain(order=2))
     with pytest.raises(TypeError, match=r"as in GraphCRF\(graph, n_jobs=1\); 2 has none"):
         GraphCRF(Graph({"token": ["D", "N"]}), 2)
+
+
+def test_methods_of_sklearn_crfsuite_have_hints() -> None:
+    with pytest.raises(AttributeError, match=r"write predict_proba\(X\).to_dicts\(\)$"):
+        ChainCRF().predict_marginals  # noqa: B018
+    with pytest.raises(AttributeError, match=r"ChainCRF has no predict_single: write tag\(x\)$"):
+        ChainCRF().predict_single  # noqa: B018
+    for name in ("X_dev", "num_tags", "batch_first", "neighborhood"):
+        with pytest.raises(TypeError, match=f"ChainCRF has no option {name}: {name}: "):
+            ChainCRF(**{name: 2})

@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 from crfkit.linear.features import FeatureSelection
 from crfkit.training.choose import objective_of
 from crfkit.training.flat import seed_of, threads_of, with_flat
-from crfkit.training.foreign import refuse_unknown, translated
+from crfkit.training.foreign import VERBS, refuse_unknown, translated
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -177,6 +177,8 @@ class Estimator(_Declared):
                 why = self._absent().get(name)
                 if why is not None:
                     raise AttributeError(f"{kind} has no {name}: {why}")
+            if name in VERBS:
+                raise AttributeError(f"{kind} has no {name}: write {VERBS[name]}")
             asked = isinstance(getattr(type(self), name, None), property)  # of what was learned
             if name == "model_" or (asked and "model_" not in vars(self)):
                 raise NotFittedError(f"This {kind} instance is not fitted yet: call fit before using it.")

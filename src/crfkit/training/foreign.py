@@ -22,7 +22,7 @@ from crfkit.linear.features import FeatureSelection
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 
-__all__ = ["in_the_shell", "refuse_unknown", "translated"]
+__all__ = ["VERBS", "in_the_shell", "refuse_unknown", "translated"]
 
 
 class _Here(NamedTuple):
@@ -66,10 +66,21 @@ _NAMES: dict[str, _Here] = {
     "class_weight": _Here("label_weights", "Likelihood"),
     "min_freq": _Here("min_count", "FeatureSelection"),
     "minfreq": _Here("min_count", "FeatureSelection"),
+    "feature.minfreq": _Here("min_count", "FeatureSelection"),
     "all_possible_states": _Here("which", "FeatureSelection", lambda yes: "all" if yes else "observed"),
     "all_possible_transitions": _Here(
         "transitions", "FeatureSelection", lambda yes: "all" if yes else "observed"
     ),
+    "feature.possible_states": _Here("which", "FeatureSelection", lambda yes: "all" if yes else "observed"),
+    "feature.possible_transitions": _Here(
+        "transitions", "FeatureSelection", lambda yes: "all" if yes else "observed"
+    ),
+    "gaussian-variance": _Here("l2", "Likelihood", _inverse, _OVER),
+    "orders": _Here("order", "Chain"),
+    "tol": _Here("tolerance", "Stop"),
+    "n_iter_no_change": _Here("patience", "Stop"),
+    "inference_method": _Here("method"),
+    "neighborhood": _Here("connect"),
     "verbose": _Here("progress", "", bool),
     "threads": _Here("n_jobs"),
     "nthread": _Here("n_jobs"),
@@ -118,9 +129,22 @@ _NEEDLESS = {
     "model_filename": "leave it out: models stay in memory; model.save(path) writes one",
     "keep_tempfiles": "leave it out: there are no temporary files",
     "trainer_cls": "leave it out: training has no trainer class; crfkit.train takes listeners",
+    "X_dev": "give it to fit: fit(X, y, dev=(X_dev, y_dev))",
+    "y_dev": "give it to fit: fit(X, y, dev=(X_dev, y_dev))",
+    "num_tags": "leave it out: labels are found in y",
+    "batch_first": "leave it out: sequences come first",
+    "inference_method": "leave it out: sums over sequences are exact",
+    "neighborhood": "leave it out: the neighbors of a position are those before and after it",
     "extractor": "leave it out: the data know what made them (Dataset.extractor)",
     "progress": "give it to fit: fit(X, y, progress=True)",
     "verbose": "fit shows progress: fit(X, y, progress=True)",
+}
+
+#: Methods of sklearn-crfsuite's estimators, and what to write here.
+VERBS = {
+    "predict_marginals": "predict_proba(X).to_dicts()",
+    "predict_marginals_single": "predict_proba([x]).to_dicts()[0]",
+    "predict_single": "tag(x)",
 }
 
 
