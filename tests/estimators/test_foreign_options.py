@@ -103,4 +103,4 @@ def test_methods_of_sklearn_crfsuite_have_hints() -> None:
         ChainCRF().predict_single  # noqa: B018
     for name in ("X_dev", "num_tags", "batch_first", "neighborhood"):
         with pytest.raises(TypeError, match=f"ChainCRF has no option {name}: {name}: "):
-            ChainCRF(**{name: 2})
+            ChainCRF(**{name: 2})  # type: ignore[arg-type]
