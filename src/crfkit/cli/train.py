@@ -225,7 +225,7 @@ def _train_graphs(job: Job) -> None:
             "optimizer": solver,
             "method": method,
             "selection": model.kept,
-            "seed": training.seed,
+            "random_state": training.seed,
         },
         stop=stop,
         dev=job.stopping.dev,
