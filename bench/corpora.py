@@ -16,6 +16,7 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import IO, TypeVar
 
+import crfkit
 from bench import generated
 from bench.corpus_features import (
     Items,
@@ -29,7 +30,6 @@ from bench.corpus_features import (
     tutorial,
 )
 from bench.features import CHUNKING
-from crfkit import data
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor
@@ -185,7 +185,7 @@ def _sentences(lines: Iterator[str]) -> Iterator[Rows]:
 
 
 def _columns(path: Path) -> Columns:
-    columns = data.read(path, format="columns")
+    columns = crfkit.read(path, format="columns")
     assert isinstance(columns, Columns)
     return columns
 

@@ -8,8 +8,8 @@ from dataclasses import fields
 import pytest
 
 from crfkit._safe.documented import with_parameters
-from crfkit.objectives import OBJECTIVES
 from crfkit.objectives.penalized import Penalized
+from crfkit.objectives.registry import OBJECTIVES
 
 
 def documented(text: str) -> list[str]:

@@ -14,8 +14,9 @@ from crfkit.data.batch import Batch
 from crfkit.inference.reference.enumeration import Outcome, enumerate_labelings
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Likelihood, MaxMargin
+from crfkit.objectives import Likelihood, MaxMargin
 from crfkit.objectives.classic import Exponential, MarginalLikelihood
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
 from crfkit.structures.gold import Path

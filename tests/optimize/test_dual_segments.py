@@ -11,11 +11,12 @@ import pytest
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.optimize import SGD, Dual
-from crfkit.optimize.problem import NotCoveredError, Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.optimize.sequential.sequences import DualSequences
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import START, STOP, Forbid

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from crfkit import HiddenChainCRF, Likelihood
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.optimize import EM, LBFGS, Penalty
-from crfkit.optimize.problem import Latent, NotCoveredError
+from crfkit.optimize.problem import Latent
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.structure import Structure
 from tests.cases.hidden import turning

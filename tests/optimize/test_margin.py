@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MaxMargin
@@ -25,7 +26,6 @@ from crfkit.optimize.margin.certified import ShareWeights
 from crfkit.optimize.margin.native_visits import NativeVisits, visits_of
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.visits import SparseVisits
-from crfkit.optimize.problem import NotCoveredError
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid
 from crfkit.training.choose import check_suits

@@ -12,12 +12,13 @@ from scipy.optimize import LinearConstraint, minimize
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MaxMargin
 from crfkit.optimize import Penalty
 from crfkit.optimize.classic import SMO, ExponentiatedMargin
-from crfkit.optimize.problem import End, NotCoveredError
+from crfkit.optimize.problem import End
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid
 from tests.cases.batches import random_batch

@@ -11,6 +11,7 @@ import pytest
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
@@ -19,7 +20,7 @@ from crfkit.objectives import Likelihood
 from crfkit.objectives.classic import Exponential
 from crfkit.optimize import LBFGS
 from crfkit.optimize.classic import ParallelUpdate
-from crfkit.optimize.problem import End, NotCoveredError, Penalty
+from crfkit.optimize.problem import End, Penalty
 from crfkit.structures import Chain, SemiMarkov
 from tests.cases.batches import random_batch
 

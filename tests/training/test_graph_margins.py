@@ -24,7 +24,7 @@ from crfkit.objectives import MaxMargin, Perceptron
 from crfkit.optimize import AROW, BCFW, LBFGS, MIRA, SGD, AveragedPerceptron, OneSlack, PassiveAggressive
 from crfkit.optimize.classic import NSlack, Subgradient
 from crfkit.optimize.problem import Penalty
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 
 def loops(seed: int, *, attractive: bool = False, cost: bool = False, N: int = 8, L: int = 2) -> GraphBatch:

@@ -17,10 +17,11 @@ import pytest
 from crfkit import optimize
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Likelihood
-from crfkit.optimize.problem import NotCoveredError
+from crfkit.objectives import Likelihood
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Scheme, SegmentLength
 from crfkit.structures.kinds import STRUCTURES as KINDS

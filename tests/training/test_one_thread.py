@@ -26,7 +26,7 @@ warnings.simplefilter("ignore")
 time.sleep(0.3)  # whatever imports have started is over
 process, thread = time.process_time(), time.thread_time()
 while time.thread_time() - thread < 0.5:
-    train(given, objective=objective, optimizer=method, threads=1, stop=stop, progress=False)
+    train(given, objective=objective, optimizer=method, n_jobs=1, stop=stop, progress=False)
 print((time.process_time() - process) / (time.thread_time() - thread))
 """
 

@@ -39,9 +39,11 @@ class ChainCRF(SequenceQueries, Fitting):
         Where `fit` starts, as in `crfkit.train`; `partial_fit` goes on from what it has.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
-    features : str, path or Recipe, optional
-        Text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path` to one, or a Recipe: X is then
-        rows of tokens. Without one, X is features.
+    features : "auto", str, path, Recipe, function or None
+        What makes attributes of tokens: text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path`
+        to one, a Recipe, or a function ``f(tokens, i)`` that gives the item of a position. "auto":
+        tokens (strings, or tuples of columns) and Columns get words, shapes, prefixes and suffixes; dicts and
+        arrays are attributes. None: X is attributes.
     train_scheme : {"IO", "BIO", "BIOES", "BCEU"}, optional
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
         has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
@@ -57,8 +59,9 @@ class ChainCRF(SequenceQueries, Fitting):
     n_jobs : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
-        On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
-        exactly; training, probabilities and draws do not know them.
+        Of `crfkit.constraints`. Those about neighbors, such as ``Scheme("BIO")``, are the structure's:
+        training and all queries keep them. Those on whole sequences, such as ``AtMostOnce()``, are kept by
+        labels that are predicted, exactly; training, probabilities and draws do not know them.
 
     Attributes
     ----------

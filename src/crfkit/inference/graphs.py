@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError, check_number
+from crfkit.errors import InfeasibleError, MethodError
 from crfkit.inference.graph_results import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import How, Number, Numbers
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.registry import method_of
-from crfkit.inference.results import NoLabelingError
 from crfkit.native import check_memory, threads_or_all
 from crfkit.structures.graphs.evidence import Reduced, without_observed
 from crfkit.structures.graphs.gold import GraphGold
@@ -247,7 +247,7 @@ def demand(values: Floats) -> None:
     _demand_finite(values)
     none = np.flatnonzero(np.isneginf(values))
     if none.size:
-        raise NoLabelingError(int(none[0]), none.size - 1, "graph")
+        raise InfeasibleError(int(none[0]), none.size - 1, "graph")
 
 
 def _asked(potentials: GraphPotentials, method: Method | str | None) -> Method:

@@ -18,6 +18,7 @@ from crfkit._safe.cached import once
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal, diagonal_lacks
 from crfkit.linear.factored import ChainsOfLoss, SequencesOfLoss, factored_chains_lack, factored_lack
 from crfkit.linear.fast import FAST, FastPath
@@ -45,7 +46,7 @@ from crfkit.optimize.classic.marginal_dual import FactoredChains, FactoredSequen
 from crfkit.optimize.classic.parallel import Signed
 from crfkit.optimize.classic.scaling import Counted
 from crfkit.optimize.margin.view import MarginChains, MarginSequences
-from crfkit.optimize.problem import Curvature, Latent, NotCoveredError
+from crfkit.optimize.problem import Curvature, Latent
 from crfkit.optimize.sequential.sequences import (
     DualSequences,
     PerceptronSequences,

@@ -20,8 +20,9 @@ import numpy as np
 
 from crfkit.arrays import Floats, Ids
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
-from crfkit.optimize.problem import Convex, Differentiable, NotCoveredError, Penalty
+from crfkit.optimize.problem import Convex, Differentiable, Penalty
 from crfkit.optimize.sequential.sequences import Prepared
 from crfkit.structures.gold import Gold, GoldKind
 from crfkit.structures.graphs.batch import GraphBatch

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_
 import numpy as np
 
 from crfkit.arrays import Bools, Floats, checked_later, norm
+from crfkit.errors import NotCoveredError
 
 __all__ = [
     "Closing",
@@ -24,7 +25,6 @@ __all__ = [
     "Differentiable",
     "End",
     "Latent",
-    "NotCoveredError",
     "Optimizer",
     "Penalty",
     "Run",
@@ -110,10 +110,6 @@ class Latent(Protocol):
         ...
 
 
-class NotCoveredError(ValueError):
-    """A method cannot use a loss, or two parts do not fit each other; the text says why."""
-
-
 class Viewed(Smooth, Protocol):
     """A loss that offers views beside values and gradients."""
 
@@ -133,7 +129,7 @@ def view_of(problem: Any, kind: type[V], who: str) -> V:
     --------
     >>> view_of(object(), Curvature, "CG")
     Traceback (most recent call last):
-    crfkit.optimize.problem.NotCoveredError: CG needs Curvature, which object does not give; use LBFGS
+    crfkit.errors.NotCoveredError: CG needs Curvature, which object does not give; use LBFGS
     """
     if hasattr(problem, "lacks"):
         against = cast(Viewed, problem).lacks(kind)

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.checks import in_order
 from crfkit.data.batch import Batch
+from crfkit.errors import DataError
 
 __all__ = [
     "Gold",
@@ -131,12 +132,12 @@ def span_mask(
 GoldKind: TypeAlias = Literal["path", "set", "soft"]
 
 
-class GoldError(ValueError):
+class GoldError(DataError):
     """Gold that no weights can produce: `sequence` and `position` say where."""
 
     def __init__(self, reason: str, *, sequence: int, position: int | None = None) -> None:
         where = f"sequence {sequence}" if position is None else f"sequence {sequence}, position {position}"
-        super().__init__(f"{where}: {reason}")
+        super().__init__("", None, f"{where}: {reason}")
         self.reason, self.sequence, self.position = reason, sequence, position
 
     def after(self, sequences: int) -> GoldError:

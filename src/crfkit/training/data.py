@@ -42,7 +42,7 @@ def checked_dataset(data: Any, argument: str) -> Dataset:
         BlockedData: "blocks are for training only: give a Dataset",
     }
     if isinstance(data, str | os.PathLike):
-        what = f"{argument} is the path {os.fspath(data)!r}: read it (crfkit.data.read) and make attributes"
+        what = f"{argument} is the path {os.fspath(data)!r}: read it (crfkit.read) and make attributes"
     elif type(data) in remedies:
         what = f"{argument} is a {type(data).__name__}: {remedies[type(data)]}"
     else:

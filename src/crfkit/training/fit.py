@@ -16,6 +16,7 @@ from crfkit._safe.fields import Fields
 from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
+from crfkit.errors import NotCoveredError
 from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
@@ -25,11 +26,11 @@ from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.models.states import HIDDEN
 from crfkit.models.tags import as_segments
 from crfkit.objectives import Local
-from crfkit.optimize.problem import NotCoveredError, Optimizer, Penalty, Stopped
+from crfkit.optimize.problem import Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.data import TrainingData
-from crfkit.training.events import Summary
+from crfkit.training.events import TrainingRecord
 from crfkit.training.runs.checkpoint import digest, fingerprint_of
 from crfkit.training.runs.run import TrainingRun, Validation, halted_by
 from crfkit.training.start import checked_start, warm_start
@@ -83,7 +84,7 @@ class Fit(TrainingRun[Model]):
         self.penalty: Penalty = self.objective.penalty(self.layout)
         self.problem = self.data.bind(self.objective, self.layout, self.structure)
 
-    def model(self, w: Floats, training: Summary | None = None) -> Model:
+    def model(self, w: Floats, training: TrainingRecord | None = None) -> Model:
         """Return a model with these weights [F]."""
         data = self.data
         chosen = self.selected

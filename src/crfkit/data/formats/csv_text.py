@@ -32,9 +32,9 @@ def read_csv(source: Input, given: FormatOptions) -> Columns:
     Examples
     --------
     >>> import io
-    >>> from crfkit import data
+    >>> import crfkit
     >>> text = b"sentence_id;word;tag\n1;the;DET\n1;dog;NOUN\n2;cats;NOUN\n"
-    >>> [len(sequence) for sequence in data.read(io.BytesIO(text), "csv")]
+    >>> [len(sequence) for sequence in crfkit.read(io.BytesIO(text), "csv")]
     [2, 1]
     """
     table, lines, ends = _rows(source, given.separator)

@@ -20,7 +20,8 @@ from crfkit.errors import DataWarning
 
 if TYPE_CHECKING:
     from crfkit.data.formats.record import FormatOptions, Sample
-    from crfkit.data.source import FormatError, Input
+    from crfkit.data.source import Input
+    from crfkit.errors import DataError
 
 __all__ = ["Head", "are_names", "head_of", "header_in", "no_column", "place_in", "sequence_in"]
 
@@ -187,7 +188,7 @@ def _settled(
 
 def no_column(
     source: Input, line: int | None, name: str, names: Sequence[str], headed: bool = True
-) -> FormatError:
+) -> DataError:
     """Return the error of a column that is not there."""
     what = f"there is no column {name!r}; there are {', '.join(names[:20])}"
     if headed:

@@ -135,8 +135,8 @@ class KernelChainCRF(SequenceQueries, Trained):
             objective=self._part("objective"),
             optimizer=self.optimizer,
             stop=self._part("stop"),
-            seed=self._seed,
-            threads=self._threads,
+            random_state=self._seed,
+            n_jobs=self._threads,
             progress=False,
         )
         w, part, L = model.w.copy(), model.layout.parts["dense"], model.layout.labels

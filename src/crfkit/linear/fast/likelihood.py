@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import Floats, dot
 from crfkit.checks import NotFiniteError
-from crfkit.inference.results import NoLabelingError
+from crfkit.errors import InfeasibleError
 from crfkit.linear.fast.steps import gold_edges, pairs_of
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family
@@ -235,7 +235,7 @@ def checked_value(layout: Layout, weights: Floats, found: tuple[float, bool, int
             "the scores of a position overflow; scale the values of attributes, or lower the weights"
         )
     if impossible >= 0:
-        raise NoLabelingError(impossible)
+        raise InfeasibleError(impossible)
     return value
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Pointers
-from crfkit.inference.methods.method import Method, MethodError
+from crfkit.errors import MethodError, NotCoveredError
+from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.graphs.margins import GraphMargins, graph_margin_lacks
@@ -27,7 +28,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective, View, ViewedLoss
 from crfkit.optimize.margin.view import MarginSequences
-from crfkit.optimize.problem import Latent, NotCoveredError
+from crfkit.optimize.problem import Latent
 from crfkit.optimize.sequential.minibatch import MiniBatches
 from crfkit.optimize.sequential.sequences import PerceptronSequences
 from crfkit.structures.graphs.batch import GraphBatch

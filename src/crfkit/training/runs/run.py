@@ -24,7 +24,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed
 from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.events import COLUMNS, Begin, Event, Failed, Finished, Listener, Summary, tell
+from crfkit.training.events import COLUMNS, Begin, Event, Failed, Finished, Listener, TrainingRecord, tell
 from crfkit.training.runs.checkpoint import Checkpoints, Saver, described
 from crfkit.training.runs.convergence import (
     Certificate,
@@ -84,7 +84,7 @@ class TrainingRun(ABC, Generic[M]):
     # ---- what differs
 
     @abstractmethod
-    def model(self, w: Floats, training: Summary | None = None) -> M:
+    def model(self, w: Floats, training: TrainingRecord | None = None) -> M:
         """Return a model with these weights [F]."""
 
     @abstractmethod
@@ -207,7 +207,7 @@ class TrainingRun(ABC, Generic[M]):
         audience: Sequence[Listener],
         begun: float,
         ending: ExitStack,
-    ) -> tuple[Outcome, Summary]:
+    ) -> tuple[Outcome, TrainingRecord]:
         validate = None if dev is None else self.validation(dev, metric)
         self.notes += [] if validate is None else validate.notes
         name = "" if validate is None else validate.name
@@ -279,7 +279,7 @@ def halted_by(outcome: Outcome) -> Stopped | None:
 
 def summed_up(
     fit: TrainingRun[Any], outcome: Outcome, record: RunRecord, info: RunInfo, metric: str
-) -> Summary:
+) -> TrainingRecord:
     """Return the summary of a training; `metric` is the name of the dev score."""
     evaluations = record.rows[-1][3] if record.rows else 0.0
     step = record.step(outcome.kept) if outcome.kept else None
@@ -296,7 +296,7 @@ def summed_up(
     history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():
         column.setflags(write=False)
-    return Summary(
+    return TrainingRecord(
         objective=repr(fit.objective),
         loss=step.objective,
         gap=certificate.gap,
@@ -306,11 +306,11 @@ def summed_up(
         why=fit.why,
         seconds=outcome.seconds,
         iterations=record.iteration,
-        evaluations=evaluations,
+        passes=evaluations,
         kept=outcome.kept,
         score=outcome.score,
         metric=metric,
-        seed=fit.seed,
+        random_state=fit.seed,
         notes=(*fit.notes, *fit.closing()),
         versions={
             "crfkit": _native.__version__,

@@ -136,8 +136,8 @@ def induce(
         optimizer=optimizer,
         metric=metric,
         stop=stop or Stop(),
-        seed=seed,
-        threads=threads,
+        random_state=seed,
+        n_jobs=threads,
         listeners=listeners,
         progress=progress,
     )
