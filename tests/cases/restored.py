@@ -16,7 +16,7 @@ from crfkit.features import ItemExtractor
 from crfkit.graphs import Clique
 from crfkit.models import Tagger
 from crfkit.models.graph_model import GraphModel
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures import GraphBatch, Tree
 
 __all__ = ["MADE", "SCORES"]
@@ -29,7 +29,7 @@ def dataset() -> Dataset:
     return ItemExtractor()(X, Y)
 
 
-def model() -> Model:
+def model() -> SequenceModel:
     return crfkit.train(dataset(), threads=1)
 
 

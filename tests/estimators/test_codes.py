@@ -10,8 +10,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import Chain, FeatureSelection, Model
+from crfkit import Chain, FeatureSelection
 from crfkit.estimators.classic import CodeCRF
+from crfkit.models import SequenceModel
 from crfkit.structures import LocalChain
 from crfkit.structures.constraints import Forbid
 from crfkit.training.classic.codes import nearest
@@ -38,7 +39,7 @@ def test_learns_and_is_kept_in_a_folder(decoder: str, code: Any, tmp_path: Path)
     assert (again.code_ == made.code_).all()
     if decoder == "product":
         made.model_.save(tmp_path / "one.crf")
-        one = Model.load(tmp_path / "one.crf")
+        one = SequenceModel.load(tmp_path / "one.crf")
         assert one.predict(one.dataset(X_TEST)) == made.predict(X_TEST)
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import ChainCRF, HiddenChainCRF, Model
+from crfkit import ChainCRF, HiddenChainCRF
 from crfkit.errors import DataWarning
 from crfkit.estimators.classic import CodeCRF
 from crfkit.features import ItemExtractor
 from crfkit.features.segments import phrase, segment_features
+from crfkit.models import SequenceModel
 from crfkit.models.files import write_model
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.store import ModelFileError
@@ -53,7 +54,7 @@ def test_the_file_of_the_model_predicts_the_same_or_is_refused(name: str, tmp_pa
     if name in PARTS:
         with pytest.raises(ValueError, match=rf"would lack .*{PARTS[name]}"):
             made.model_.save(path)
-        if isinstance(made.model_, Model):
+        if isinstance(made.model_, SequenceModel):
             for write in (made.model_.to_bytes, lambda: write_model(made.model_, path, "crfsuite")):
                 with pytest.raises(ValueError, match=PARTS[name]):
                     write()
@@ -84,7 +85,7 @@ def test_the_file_of_an_estimator_predicts_the_same(name: str, tmp_path: Path) -
     assert again.model_.lacks == made.model_.lacks  # neither is its model saved by itself
     again.save(tmp_path / "again")
     assert same(made.predict(one.X), kind.load(tmp_path / "again").predict(one.X))
-    for door in (crfkit.load, Model.load):
+    for door in (crfkit.load, SequenceModel.load):
         with pytest.raises(ModelFileError, match=rf"{kind.__name__}.*open it with {kind.__name__}\.load"):
             door(path)
 
@@ -114,13 +115,13 @@ def test_the_decision_rule_stays_with_the_model(tmp_path: Path) -> None:
     crf.set_params(decoding="posterior")
     assert crf.predict(X) == crf.model_.predict(X) == free
     plain = ChainCRF().fit(X, y).model_
-    posterior = Model.from_bytes(
-        Model(plain.structure, plain.layout, plain.names, plain.w, decision="posterior").to_bytes()
+    posterior = SequenceModel.from_bytes(
+        SequenceModel(plain.structure, plain.layout, plain.names, plain.w, decision="posterior").to_bytes()
     )
     assert posterior.predict(X) == plain.predict(X, method="posterior")
     assert [crfkit.models.Tagger(posterior).tag(x) for x in X] == posterior.predict(X)
     with pytest.raises(ValueError, match='decision is \'loud\', expected "viterbi" or "posterior"'):
-        Model(plain.structure, plain.layout, plain.names, plain.w, decision="loud")  # type: ignore[arg-type]
+        SequenceModel(plain.structure, plain.layout, plain.names, plain.w, decision="loud")  # type: ignore[arg-type]
 
 
 def test_another_decoder_of_a_code_is_refused_or_not_from_then_on() -> None:

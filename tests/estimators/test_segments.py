@@ -13,9 +13,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from crfkit import Chain, Likelihood, Model, SemiCRF, SemiMarkov
+from crfkit import Chain, Likelihood, SemiCRF, SemiMarkov
 from crfkit.errors import DataWarning
 from crfkit.features.segments import last_word, phrase, segment_features
+from crfkit.models import SequenceModel
 from crfkit.structures.constraints import Forbid
 from tests.cases.spans import bare
 
@@ -145,7 +146,7 @@ def test_conventions_of_scikit_learn() -> None:
 def test_a_saved_model_asks_for_its_functions(tmp_path: Path) -> None:
     fitted = crf().fit(X, Y)
     fitted.model_.save(tmp_path / "m.crf")
-    again = Model.load(tmp_path / "m.crf")
+    again = SequenceModel.load(tmp_path / "m.crf")
     data = segment_features(X, 2, [phrase, last_word], like=again)
     assert again.predict(data) == fitted.predict(X) == fitted.predict(data)
     with pytest.raises(ValueError, match=r"has weights of segments, .*segment_features\(X"):

@@ -12,7 +12,7 @@ from crfkit import FeatureSelection, Likelihood, inference
 from crfkit.arrays import Floats
 from crfkit.estimators.classic import CodeCRF
 from crfkit.linear.move import add_moved, moved
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures import Chain
 from crfkit.training.classic.codes import Bits, code_of, distance_of, nearest
 
@@ -110,7 +110,7 @@ def fitted(order: int, code: Any, **features: Any) -> tuple[CodeCRF, list[Any]]:
     return crf.fit(X, tags), X
 
 
-def log_score(model: Model, x: Any, y: Any) -> float:
+def log_score(model: SequenceModel, x: Any, y: Any) -> float:
     """Return log p(y | x)."""
     potentials = model.potentials(model.batch_of([x]))
     path = np.array(y, dtype=np.int32)

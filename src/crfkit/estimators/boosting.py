@@ -23,7 +23,7 @@ from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.linear.layout import Layout
 from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.structures import Chain
@@ -233,7 +233,7 @@ class BoostedCRF(SequenceQueries):
         tables = [found.tables[name] for name in ("transition", "start", "stop")]
         forests = {slot: one.forest for slot, one in found.leaves.items()}
         names = {slot: Alphabet(forest.names(self._names(columns))) for slot, forest in forests.items()}
-        model = Model(
+        model = SequenceModel(
             chain,
             layout,
             Names(Alphabet(chain.labels), names["node"], names.get("edge", Alphabet())),
@@ -243,7 +243,7 @@ class BoostedCRF(SequenceQueries):
         self.losses_, self.dev_losses_ = found.losses, found.dev_losses
         self._holding(model, forests, columns, found.rounds)
 
-    def _holding(self, model: Model, forests: dict[str, Forest], columns: int, rounds: int) -> Self:
+    def _holding(self, model: SequenceModel, forests: dict[str, Forest], columns: int, rounds: int) -> Self:
         width = columns * (2 * self.window + 1)
         if any(forest.feature.size and int(forest.feature.max()) >= width for forest in forests.values()):
             raise ValueError(f"the trees test more than the {width} columns that there are")

@@ -18,7 +18,7 @@ from crfkit.estimators.base import fixed, learned, unless_absent
 from crfkit.estimators.parameters import Trained
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import read, recipe_of
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
@@ -50,13 +50,13 @@ class Fitting(Trained):
     metric: Metric | str = "auto"
     constraints: Sequence[GlobalConstraint] = ()  #: on whole labelings
 
-    model_: Model = learned()
+    model_: SequenceModel = learned()
     classes_: NDArray[np.object_] = learned()
     n_iter_: int = learned()
     _data_held: Dataset | None = fixed()  #: `data_`
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         """Return data with gold, whose labels begin with `known`, and the structure that fits them.
 
@@ -119,7 +119,7 @@ class Fitting(Trained):
     def data_(self) -> Dataset:
         """What was learned from, for `partial_fit`; it is not in pickles and copies, and `del` frees it.
 
-        What is left of it then is how firmly it held the weights (`Model.curvature`).
+        What is left of it then is how firmly it held the weights (`SequenceModel.curvature`).
         """
         if self._data_held is None:
             raise AttributeError("data_")  # `__getattr__` says why
@@ -130,7 +130,7 @@ class Fitting(Trained):
         self.model_ = self._without_data()
         self._data_held = None
 
-    def _without_data(self) -> Model:
+    def _without_data(self) -> SequenceModel:
         """Return the model with what it needs to learn on without data."""
         held, model = self._data_held, self.model_
         if held is None or model.curvature is not None:
@@ -180,7 +180,7 @@ class Fitting(Trained):
             Labels that there are, seen or not.
         """
         check_globals(self.constraints)
-        before: Model | None = getattr(self, "model_", None)
+        before: SequenceModel | None = getattr(self, "model_", None)
         recipe = recipe_of(self.features)
         if before is not None and recipe is not None and recipe.lacks_mean:
             recipe = before.recipe or recipe  # with the mean of what was learned first
@@ -248,7 +248,7 @@ class Fitting(Trained):
         dev: Dataset | None = None,
         init: Init = None,
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         return train(
             data,
             dev,
@@ -265,7 +265,7 @@ class Fitting(Trained):
             progress=progress,
         )
 
-    def _learned(self, model: Model) -> Self:
+    def _learned(self, model: SequenceModel) -> Self:
         self.model_ = model.constrained(self.constraints) if len(self.constraints) else model
         self.classes_ = np.array(model.answers, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
@@ -286,7 +286,7 @@ def has_gold(data: Dataset, who: str, what: str) -> Dataset:
     return data
 
 
-def _with(model: Model, recipe: Recipe | None) -> Model:
+def _with(model: SequenceModel, recipe: Recipe | None) -> SequenceModel:
     """Return a model that knows the recipe."""
     if recipe is None or recipe.lacks_mean:  # the data have the recipe with its mean
         return model

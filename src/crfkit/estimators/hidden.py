@@ -19,7 +19,7 @@ from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.reading import read
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import States, barred, state_names
@@ -92,7 +92,7 @@ class HiddenStates(Fitting):
         dev: Dataset | None = None,
         init: Init = None,
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         """Return the best of several starts: by the dev set where there is one, else by the objective.
 
         Where no label has more than one state, nothing is hidden: the loss is convex, and one start is
@@ -103,7 +103,7 @@ class HiddenStates(Fitting):
             raise ValueError(f"restarts is {self.restarts}, expected 1 or more")
         if kind_of_gold(data.batch) == "path":
             return super()._train(data, structure, progress, dev, None, unlabeled)
-        found: list[Model] = []
+        found: list[SequenceModel] = []
         seed = self._seed
         for r in range(self.restarts):
             found.append(super()._train(data, structure, progress, dev, _random(seed, r), unlabeled))
@@ -122,7 +122,7 @@ def _random(seed: int, restart: int) -> Callable[[Any, Layout], Floats]:
     return drawn
 
 
-def _goodness(model: Model, judged: bool) -> float:
+def _goodness(model: SequenceModel, judged: bool) -> float:
     made = model.training
     assert made is not None
     return made.score if judged else -made.loss
@@ -189,19 +189,19 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
             self.model_ = self._deciding(self.model_)
         return self
 
-    def _learned(self, model: Model) -> Self:
+    def _learned(self, model: SequenceModel) -> Self:
         return super()._learned(self._deciding(model))
 
-    def _deciding(self, model: Model) -> Model:
+    def _deciding(self, model: SequenceModel) -> SequenceModel:
         """Return the model with the decision rule of the estimator, which its file keeps."""
         check_choice("decoding", self.decoding, DECISIONS)
         return replace(model, decision=self.decoding)
 
     def _foreign(self, model: Any) -> str:
-        hidden = isinstance(model, Model) and model.states is not None
+        hidden = isinstance(model, SequenceModel) and model.states is not None
         return "" if hidden else super()._foreign(model) or "a model without hidden states"
 
-    def _holding_file(self, model: Model) -> None:
+    def _holding_file(self, model: SequenceModel) -> None:
         super()._holding_file(model)
         assert model.states is not None
         count = np.bincount(model.states.group).tolist()
@@ -214,7 +214,7 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         return chain.with_labels(names).resolved
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         check_choice("decoding", self.decoding, DECISIONS)
         data = read(X, recipe, self._threads, gold=y is None)

@@ -22,7 +22,7 @@ from crfkit.estimators.judged import Judged
 from crfkit.features import Recipe
 from crfkit.metrics.comparison import Columns, Compared, log_prob
 from crfkit.metrics.rule import AUTO, LOG_PROB, check_known, named_for
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import read
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
@@ -139,7 +139,7 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         from crfkit.models.files import load
 
         model = load(path)
-        if not isinstance(model, Model) or model.states is None:
+        if not isinstance(model, SequenceModel) or model.states is None:
             raise TypeError(f"{os.fsdecode(path)} holds no model with hidden states: use crfkit.load")
         count = np.bincount(model.states.group).tolist()
         made = cls(states=dict(zip(model.answers, count, strict=True)), features=model.recipe)
@@ -158,7 +158,7 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         return resolve(apart, names)
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         if y is None:
             raise ValueError(

@@ -16,7 +16,7 @@ from crfkit.estimators.base import learned, unless_absent
 from crfkit.estimators.judged import Judged
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.explanation import Explanation
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.results import Candidate, LabelProba, Span
 from crfkit.models.scores import Decoding
 from crfkit.models.uncertainty import Uncertainty
@@ -31,11 +31,11 @@ __all__ = ["SequenceQueries"]
 
 
 class SequenceQueries(Judged):
-    """Queries of an estimator with a fitted model of sequences; `crfkit.Model` has the same."""
+    """Queries of an estimator with a fitted model of sequences; `SequenceModel` has the same."""
 
     metric: Metric | str = "auto"
 
-    model_: Model = learned()
+    model_: SequenceModel = learned()
     classes_: NDArray[np.object_] = learned()
     n_iter_: int = learned()
 
@@ -119,7 +119,7 @@ class SequenceQueries(Judged):
 
     @unless_absent
     def uncertainty(self, X: Any, method: Uncertainty = "entropy", k: int = 10) -> Floats:
-        """Return how unsure the model is of each sequence, [N], as `Model.uncertainty` does."""
+        """Return how unsure the model is of each sequence, [N], as `SequenceModel.uncertainty` does."""
         return self.model_.uncertainty(self._data(X), method, k=k, threads=self._threads)
 
     @unless_absent
@@ -174,14 +174,14 @@ class SequenceQueries(Judged):
 
     def _foreign(self, model: Any) -> str:
         """Return what a model is that this estimator cannot have learned; "" where it can."""
-        if not isinstance(model, Model):
+        if not isinstance(model, SequenceModel):
             return "a model of graphs"
         if model.states is not None:
             return "a model with hidden states"
         mine, structure = self._made("structure", None), model.structure
         return "" if type(structure) is type(mine) else structure.describe()
 
-    def _holding_file(self, model: Model) -> None:
+    def _holding_file(self, model: SequenceModel) -> None:
         """Take over a model of a file, and what it says of parameters."""
         own = self._get_param_names()
         structure: Any = model.structure

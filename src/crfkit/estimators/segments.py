@@ -18,7 +18,7 @@ from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.reading import columns_of, gold_column, read
 from crfkit.models.results import PerSequence
 from crfkit.models.tags import Outside, as_segments, segmented
@@ -139,7 +139,7 @@ class SemiCRF(SequenceQueries, Fitting):
     # ---- data
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         structure = self._part("structure")
         if not isinstance(structure, SemiMarkov):
@@ -176,7 +176,7 @@ class SemiCRF(SequenceQueries, Fitting):
         has_gold(data, "SemiCRF", "tags, labels or segments")
         return as_segments(data, self.scheme, self.outside, labels=known), columns
 
-    def _settled(self, structure: SemiMarkov, data: Dataset, before: Model | None) -> SemiMarkov:
+    def _settled(self, structure: SemiMarkov, data: Dataset, before: SequenceModel | None) -> SemiMarkov:
         """Return the structure over the labels of the data, with a length for each."""
         found = settled_by(structure, data, self.outside)
         if before is None:

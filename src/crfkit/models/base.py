@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from crfkit.models.explanation import Explanation
     from crfkit.training.events import Summary
 
-__all__ = ["BaseModel"]
+__all__ = ["Model"]
 
 
-class BaseModel(ABC):
-    """A trained model of sequences (`Model`) or of graphs (`GraphModel`): what `train` and `load` give.
+class Model(ABC):
+    """A trained model: what `train` and `load` give, a `SequenceModel` or a `GraphModel`.
 
     X is what the model was trained on: sequences, or a GraphBatch.
 
@@ -34,7 +34,7 @@ class BaseModel(ABC):
     >>> graphs = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
     >>> for data in (ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]), graphs):
     ...     model = train(data)
-    ...     print(isinstance(model, BaseModel), model.score(data))
+    ...     print(isinstance(model, Model), model.score(data))
     True 1.0
     True 1.0
     """

@@ -20,7 +20,7 @@ from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
-from crfkit.models.base import BaseModel
+from crfkit.models.base import Model
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.structures.graphs.batch import GraphBatch
@@ -44,7 +44,7 @@ GraphMetric: TypeAlias = Callable[[Mapping[str, Ids], Mapping[str, Ids]], float]
 
 
 @dataclass(frozen=True, eq=False)
-class GraphModel(Restored, BaseModel):
+class GraphModel(Restored, Model):
     """A trained model of graphs; see `crfkit.train` and `crfkit.GraphCRF`.
 
     Examples

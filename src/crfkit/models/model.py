@@ -26,7 +26,7 @@ from crfkit.features.recipe import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.alternatives import Alternatives
-from crfkit.models.base import BaseModel
+from crfkit.models.base import Model
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
 from crfkit.models.predictions import gold_labels
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from crfkit.models.explanation import Explanation
     from crfkit.models.uncertainty import Uncertainty
 
-__all__ = ["Metric", "Model", "Names", "gold_labels"]
+__all__ = ["Metric", "Names", "SequenceModel", "gold_labels"]
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Alternatives, BaseModel):
-    """A trained model; see `crfkit.train`.
+class SequenceModel(Alternatives, Model):
+    """A trained model of sequences; see `crfkit.train`.
 
     Notes
     -----
@@ -149,7 +149,7 @@ class Model(Alternatives, BaseModel):
         """The attributes that are made of two others, where there are such."""
         return None if self.extractor is None else self.extractor.conjunctions
 
-    def constrained(self, constraints: Iterable[GlobalConstraint]) -> Model:
+    def constrained(self, constraints: Iterable[GlobalConstraint]) -> SequenceModel:
         """Return the same model with constraints on whole labelings (`crfkit.constraints`).
 
         They replace those that it has, and are saved with it. Labels that it predicts keep them; its
@@ -180,7 +180,7 @@ class Model(Alternatives, BaseModel):
         self.w.setflags(write=False)
 
     @classmethod
-    def unchecked(cls, **given: Any) -> Model:
+    def unchecked(cls, **given: Any) -> SequenceModel:
         """Return a model of fields that are known to be valid; its weights are not copied."""
         made = object.__new__(cls)
         made._hold(given)
@@ -188,7 +188,7 @@ class Model(Alternatives, BaseModel):
 
     def __repr__(self) -> str:
         return (
-            f"<Model of {counted(len(self.labels), 'label')}, "
+            f"<SequenceModel of {counted(len(self.labels), 'label')}, "
             f"{counted(self.layout.attributes, 'attribute')}, {counted(self.layout.weights, 'weight')}>"
         )
 
@@ -220,12 +220,13 @@ class Model(Alternatives, BaseModel):
         Examples
         --------
         >>> import os, tempfile
-        >>> from crfkit import Model, train
+        >>> from crfkit import train
+        >>> from crfkit.models import SequenceModel
         >>> from crfkit.features import ItemExtractor
         >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
-        ...     again = Model.load(os.path.join(folder, "m.crf"))
+        ...     again = SequenceModel.load(os.path.join(folder, "m.crf"))
         >>> again.predict(ItemExtractor()([[["dog"]]])), again.notes
         ([['N']], 'an example')
         """
@@ -235,7 +236,7 @@ class Model(Alternatives, BaseModel):
         write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, license=license))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
+    def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> SequenceModel:
         """Open a file that `save` wrote.
 
         Parameters
@@ -255,7 +256,7 @@ class Model(Alternatives, BaseModel):
         return b"".join(pieces(self, dtype=dtype, compact=compact))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Model:
+    def from_bytes(cls, data: bytes) -> SequenceModel:
         """Return the model that `to_bytes` made bytes of; it looks up in them."""
         from crfkit.models.files.native import model_of
 
@@ -268,7 +269,7 @@ class Model(Alternatives, BaseModel):
         method: Literal["temperature", "isotonic"] = "temperature",
         *,
         threads: int | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         """Return a model whose probabilities agree better with what comes true.
 
         Parameters

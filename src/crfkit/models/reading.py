@@ -32,7 +32,7 @@ from crfkit.models.width import check_width
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Reader", "columns_of", "frozen_extractor", "gold_column", "longest_of"]
 __all__ += ["place_of", "read", "recipe_of"]
@@ -46,8 +46,8 @@ class Reader:
     """X and y to data sets with the names of a model; attributes that it does not know are dropped.
 
     It remembers the tokens of columns from one call to the next: for many calls on one thread.
-    `Model.dataset` makes a new one each time. It warns, once, where the model knows next to none of the
-    attributes (`crfkit.models.known`).
+    `SequenceModel.dataset` makes a new one each time. It warns, once, where the model knows next to none of
+    the attributes (`crfkit.models.known`).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Reader:
         What counts the attributes that the model knows; default: a new one.
     """
 
-    def __init__(self, model: Model, watch: Watch | None = None) -> None:
+    def __init__(self, model: SequenceModel, watch: Watch | None = None) -> None:
         self.model = model
         self.watch = Watch.of(model) if watch is None else watch
         self._extract: Extractor | None = None

@@ -19,7 +19,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.states import HIDDEN
 from crfkit.objectives import Local
 from crfkit.optimize.problem import NotCoveredError, Optimizer, Penalty, Stopped
@@ -35,11 +35,11 @@ from crfkit.training.stop import Stop
 
 __all__ = ["Fit", "Init"]
 
-Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None"
+Init: TypeAlias = "SequenceModel | Literal['memm'] | Callable[[Any, Layout], Any] | None"
 _MEMM_ITERATIONS = 20
 
 
-class Fit(TrainingRun[Model]):
+class Fit(TrainingRun[SequenceModel]):
     """One training on sequences: data, structure, layout, objective, optimizer and when to stop."""
 
     def __init__(
@@ -80,13 +80,15 @@ class Fit(TrainingRun[Model]):
         self.penalty: Penalty = self.objective.penalty(self.layout)
         self.problem = self.data.bind(self.objective, self.layout, self.structure)
 
-    def model(self, w: Floats, training: Summary | None = None) -> Model:
+    def model(self, w: Floats, training: Summary | None = None) -> SequenceModel:
         """Return a model with these weights [F]."""
         data = self.data
         chosen = self.selected
-        return Model(self.structure, self.layout, data.names, w, data.extractor, training, selected=chosen)
+        return SequenceModel(
+            self.structure, self.layout, data.names, w, data.extractor, training, selected=chosen
+        )
 
-    def little(self, iterations: int) -> Model:
+    def little(self, iterations: int) -> SequenceModel:
         """Return a model after a few iterations, without events, dev sets and warnings."""
         begun = time.perf_counter()
         w, halted = self._initial(begun)
@@ -108,7 +110,7 @@ class Fit(TrainingRun[Model]):
         }
 
     def _start_name(self) -> str:
-        if isinstance(self.init, Model):
+        if isinstance(self.init, SequenceModel):
             m = self.init
             return digest(
                 [m.labels, m.attributes, m.edge_attributes, m.names.segment_attributes, m.layout, m.w]
@@ -161,7 +163,7 @@ class Fit(TrainingRun[Model]):
         init = self.init
         if init is None:
             return np.zeros(self.layout.weights), None
-        if isinstance(init, Model):
+        if isinstance(init, SequenceModel):
             return warm_start(init, self.layout, self.structure, self.data.names), None
         if callable(init):
             return checked_start(init(self.problem, self.layout), self.layout), None

@@ -15,7 +15,7 @@ from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.objectives import OBJECTIVES
 from crfkit.optimize.problem import NotCoveredError, Optimizer
 from crfkit.structures import STRUCTURES, Structure
@@ -62,7 +62,7 @@ def train(
     listeners: Sequence[Listener] = ...,
     progress: bool | None = ...,
     **unknown: NoReturn,
-) -> Model: ...
+) -> SequenceModel: ...
 @overload
 def train(
     data: GraphBatch,
@@ -107,7 +107,7 @@ def train(
     listeners: Sequence[Listener] = (),
     progress: bool | None = None,
     **unknown: NoReturn,
-) -> Model | GraphModel:
+) -> SequenceModel | GraphModel:
     """Train a model.
 
     Parameters
@@ -354,5 +354,5 @@ def _check_optimizer(optimizer: object, *, graphs: bool) -> None:
 
 def _check_start(init: object) -> None:
     """Refuse what is not a start of sequences."""
-    if not (init is None or init == "memm" or isinstance(init, Model) or callable(init)):
+    if not (init is None or init == "memm" or isinstance(init, SequenceModel) or callable(init)):
         raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')

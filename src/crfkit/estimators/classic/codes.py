@@ -24,7 +24,7 @@ from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.models.files.estimators import FileFields, chain_of, refusing
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding
 from crfkit.models.store import ModelFileError
@@ -97,7 +97,7 @@ class CodeCRF(ChainCRF):
     ([[0, 0], [0, 1], [1, 0]], [['D', 'N']])
     """
 
-    columns_: list[Model] = learned()
+    columns_: list[SequenceModel] = learned()
     code_: Bits = learned()
 
     def _absent(self) -> Mapping[str, str]:
@@ -169,7 +169,7 @@ class CodeCRF(ChainCRF):
         with refusing(str(source)):
             said = FileFields({"code.json": json.loads(source.read_bytes())}, str(source)).part("code.json")
             decoder, words = said.text("decoder", get_args(Decoder)), said.part("code")
-            model = Model.load(_regular(place / "product.crf"))
+            model = SequenceModel.load(_regular(place / "product.crf"))
             code = code_of({name: words.text(name) for name in words}, model.structure.labels)
         chain_of(model, str(place / "product.crf"))
         columns = [_column(place / f"column-{i}.crf", model) for i in range(code.shape[1])]
@@ -177,7 +177,7 @@ class CodeCRF(ChainCRF):
         made.code_, made.columns_ = code, columns
         return made._learned(model)
 
-    def _learned(self, model: Model) -> Self:
+    def _learned(self, model: SequenceModel) -> Self:
         lacks = "" if self.decoder == "product" else _LACKS
         return super()._learned(replace(model, lacks=lacks))
 
@@ -214,7 +214,7 @@ class CodeCRF(ChainCRF):
         dev: Dataset | None = None,
         init: Init = None,  # columns begin at 0
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         self._check(structure)
         assert isinstance(structure, Chain)
         data = data.freeze()
@@ -249,7 +249,7 @@ class CodeCRF(ChainCRF):
             notes=[f"the product of {code.shape[1]} binary chains"],
         )
         layout, w = product_of(self.columns_, code, whole)
-        return Model(whole, layout, known.names, w, data.extractor, summary)
+        return SequenceModel(whole, layout, known.names, w, data.extractor, summary)
 
     def _check_decoder(self) -> None:
         check_choice("decoder", self.decoder, get_args(Decoder))
@@ -287,9 +287,9 @@ def _regular(path: Path) -> Path:
     return path
 
 
-def _column(path: Path, product: Model) -> Model:
+def _column(path: Path, product: SequenceModel) -> SequenceModel:
     """Return the binary chain of a bit, checked."""
-    column = Model.load(_regular(path))
+    column = SequenceModel.load(_regular(path))
     if chain_of(column, str(path)).labels != ("0", "1") or column.states is not None:
         raise ModelFileError(str(path), "is damaged: its labels are not the bits 0 and 1")
     if column.layout.dense != product.layout.dense:

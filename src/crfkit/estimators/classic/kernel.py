@@ -25,7 +25,7 @@ from crfkit.linear.features import FeatureSelection
 from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
 from crfkit.models.files.inspect import checked_alphabet
 from crfkit.models.known import Watch
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.optimize.problem import Optimizer
@@ -205,7 +205,7 @@ class KernelChainCRF(SequenceQueries, Trained):
         options: dict[str, Any] = {"degree": self.degree, "coef0": self.coef0}
         return Similarity(self.kernel, options if self.gamma is None else {"gamma": self.gamma, **options})
 
-    def _holding(self, model: Model, support: Any, names: Names, similarity: Similarity) -> Self:
+    def _holding(self, model: SequenceModel, support: Any, names: Names, similarity: Similarity) -> Self:
         self.model_ = replace(model, lacks=_LACKS)
         self.support_, self._names, self._fitted = support, names, similarity
         self.classes_ = np.array(model.structure.labels, dtype=object)

@@ -14,7 +14,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import fixed, learned
 from crfkit.estimators.chain import ChainCRF
 from crfkit.inference.constrained.kinds import GlobalConstraint
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.optimize.problem import End
 from crfkit.structures.structure import Structure
 from crfkit.training.classic.many import Task, train_all
@@ -94,7 +94,7 @@ class OpinionPool(ChainCRF):
     [['D', 'A', 'N']]
     """
 
-    experts_: list[Model] = learned()
+    experts_: list[SequenceModel] = learned()
     weights_: Floats = learned()
     subsets_: list[str] = learned()
 
@@ -121,7 +121,7 @@ class OpinionPool(ChainCRF):
         dev: Dataset | None = None,
         init: Init = None,  # experts have weights of their own and begin at 0
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         self._check()
         data = data.freeze()
         if structure.local:

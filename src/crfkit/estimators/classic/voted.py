@@ -20,7 +20,7 @@ from crfkit.estimators.chain import ChainCRF
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.objective import Objective
 from crfkit.models.files.estimators import chain_of, read_parts, write_parts
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding
 from crfkit.objectives import Perceptron
@@ -163,7 +163,7 @@ class VotedPerceptron(ChainCRF):
         dev: Dataset | None = None,
         init: Init = None,
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         check_number("votes", self.votes, 1, whole=True)
         check_number("max_passes", self.max_passes, 1, whole=True)
         check_choice("voting", self.voting, _VOTING)
@@ -183,7 +183,7 @@ class VotedPerceptron(ChainCRF):
         self.votes_ = np.array(ballot.votes, dtype=np.int64)
         return model
 
-    def _learned(self, model: Model) -> Self:
+    def _learned(self, model: SequenceModel) -> Self:
         return super()._learned(replace(model, lacks=_LACKS))
 
     def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:

@@ -21,14 +21,14 @@ from crfkit.arrays import Bools, Floats, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.block import Block
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["compacted", "without_idle"]
 
 _FEW = 0.1  # of the names: a model that keeps fewer may know few attributes of any data
 
 
-def without_idle(model: Model) -> Model:
+def without_idle(model: SequenceModel) -> SequenceModel:
     """Return a model without the attributes whose weights are all zero; no bit of an answer changes.
 
     Edge attributes and attributes without names (hashed ids) stay.
@@ -54,7 +54,7 @@ def without_idle(model: Model) -> Model:
     return model if all(each.all() for each in kept.values()) and not _spare(model) else _smaller(model, kept)
 
 
-def _spare(model: Model) -> bool:
+def _spare(model: SequenceModel) -> bool:
     """Return whether an alphabet of segments or positions has names without any weight."""
     counts = {block.by: np.diff(block.ptr) for block in model.layout.blocks if block.by in ALPHABET_OF}
     for alphabet in ("attributes", "segment_attributes"):
@@ -64,7 +64,7 @@ def _spare(model: Model) -> bool:
     return False
 
 
-def compacted(model: Model) -> Model:
+def compacted(model: SequenceModel) -> SequenceModel:
     """Return a model with the same scores and no weight of zero.
 
     Attributes without names (hashed ids) keep their ids.
@@ -84,7 +84,7 @@ def compacted(model: Model) -> Model:
     return _smaller(model, {b.name: _kept(b, model.w[layout.parts[b.name]]) for b in layout.blocks})
 
 
-def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
+def _smaller(model: SequenceModel, kept: Mapping[str, Bools]) -> SequenceModel:
     """Return a model with some of the weights of each block, and without the names that have none left."""
     layout = model.layout
     counts = {block.name: _counts(block.ptr, kept[block.name]) for block in layout.blocks}
@@ -120,7 +120,7 @@ def _busy(counts: Mapping[Any, Pointers], alphabet: str) -> Bools:
     return busy
 
 
-def _needed(model: Model, alphabet: str, busy: Bools) -> Bools:
+def _needed(model: SequenceModel, alphabet: str, busy: Bools) -> Bools:
     """Return which rows stay: those with a weight, and parts of conjunctions that have one."""
     if alphabet != "attributes" or model.conjunctions is None:
         return busy

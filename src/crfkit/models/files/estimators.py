@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from crfkit._safe.fields import Fields
 from crfkit.data.sink import write_bytes
 from crfkit.models.files.native import model_of, pieces
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
 from crfkit.structures import Chain
 
@@ -65,7 +65,7 @@ it came, or save the model anew
 def write_parts(
     path: str | os.PathLike[str],
     kind: str,
-    model: Model,
+    model: SequenceModel,
     arrays: Mapping[str, NDArray[Any]],
     about: Mapping[str, Any],
 ) -> None:
@@ -74,7 +74,7 @@ def write_parts(
     write_bytes(path, pack({**arrays, _MODEL: whole}, about, kind=kind))
 
 
-def read_parts(path: str | os.PathLike[str], kind: str) -> tuple[Model, FileFields]:
+def read_parts(path: str | os.PathLike[str], kind: str) -> tuple[SequenceModel, FileFields]:
     """Return the model of a file, and all else that it holds, which nobody has checked yet."""
     source = os.fsdecode(path)
     arrays, about = unpack(file_bytes(path), source, kind=kind)
@@ -86,7 +86,7 @@ def read_parts(path: str | os.PathLike[str], kind: str) -> tuple[Model, FileFiel
     return model, found
 
 
-def chain_of(model: Model, source: str) -> Chain:
+def chain_of(model: SequenceModel, source: str) -> Chain:
     """Return the structure of a model that must be a chain."""
     if not isinstance(model.structure, Chain):
         raise ModelFileError(source, f"is damaged: its model is {model.structure.describe()}, not a chain")

@@ -43,7 +43,7 @@ from crfkit.models.files.recipes import (
 )
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
-from crfkit.models.model import Model, Names, checked_curvature
+from crfkit.models.model import Names, SequenceModel, checked_curvature
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import (
@@ -81,7 +81,7 @@ class About:
 
 
 def pieces(
-    model: Model,
+    model: SequenceModel,
     *,
     dtype: Literal["float64", "float32"] = "float64",
     compact: bool = False,
@@ -142,8 +142,8 @@ def pieces(
     return pack(arrays, described)
 
 
-def open_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
-    """Open a model file; `Model.load` says what `mapped` is."""
+def open_model(path: str | os.PathLike[str], *, mapped: bool = False) -> SequenceModel:
+    """Open a model file; `SequenceModel.load` says what `mapped` is."""
     source = os.fsdecode(path)
     return model_of(unzipped(file_bytes(path, mapped=mapped), source), source)
 
@@ -154,10 +154,10 @@ class GraphFileError(ModelFileError):
     model: GraphModel  #: what it holds: a pipe can be read only once
 
 
-def model_of(data: bytes | memoryview, source: str) -> Model:
+def model_of(data: bytes | memoryview, source: str) -> SequenceModel:
     """Return the model in the bytes of a file, all of it checked; one of graphs is refused."""
     found = any_model_of(data, source)
-    if not isinstance(found, Model):
+    if not isinstance(found, SequenceModel):
         error = GraphFileError(
             source, "holds a model of graphs, not of sequences", "open it with crfkit.load in Python"
         )
@@ -166,7 +166,7 @@ def model_of(data: bytes | memoryview, source: str) -> Model:
     return found
 
 
-def any_model_of(data: bytes | memoryview, source: str) -> Model | GraphModel:
+def any_model_of(data: bytes | memoryview, source: str) -> SequenceModel | GraphModel:
     """Return the model in the bytes of a file, of sequences or of graphs, all of it checked."""
     arrays, described = unpack(data, source)
     try:
@@ -232,7 +232,7 @@ def _check_format(described: Mapping[str, Any]) -> None:
         )
 
 
-def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
+def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> SequenceModel:
     written = _ALPHABETS if f"{_ALPHABETS[-1]}.begin" in arrays else _ALPHABETS[:-1]
     names = {name: checked_alphabet(arrays, name) for name in written}
     labels = names["labels"].strings()
@@ -257,7 +257,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     for name, text in texts.items():
         if type(text) is not str:
             raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")
-    return Model.unchecked(
+    return SequenceModel.unchecked(
         structure=structure,
         layout=layout,
         names=named,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats, Ids, pointers
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import add_moved
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures.structure import Structure
 
 __all__ = ["CODES", "Bits", "code_of", "distance_of", "nearest", "product_of"]
@@ -212,7 +212,7 @@ def nearest(code: Bits, bits: Floats) -> Ids:
     return found
 
 
-def product_of(columns: Sequence[Model], code: Bits, structure: Structure) -> tuple[Layout, Floats]:
+def product_of(columns: Sequence[SequenceModel], code: Bits, structure: Structure) -> tuple[Layout, Floats]:
     """Return the chain over all labels that is the product of binary chains: its layout and weights [F].
 
     An attribute that has a weight in any column has one for every label.

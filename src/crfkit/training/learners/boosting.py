@@ -11,7 +11,7 @@ that looks at x too where `steps` asks for it, and tables of steps and ends that
 are trees of one leaf.
 
 A leaf is a test of x, a conjunction. So what is learned is a chain with leaves for attributes, one for each
-tree at each position, and values of leaves for weights: a `crfkit.Model` like any other.
+tree at each position, and values of leaves for weights: a `crfkit.models.SequenceModel` like any other.
 """
 
 from __future__ import annotations

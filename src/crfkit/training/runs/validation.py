@@ -11,7 +11,7 @@ import numpy as np
 from crfkit._safe.printable import counted
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
-from crfkit.models.model import Metric, Model, gold_labels
+from crfkit.models.model import Metric, SequenceModel, gold_labels
 from crfkit.models.tags import as_segments
 
 __all__ = ["SequenceValidation", "Validation", "check_metric"]
@@ -53,7 +53,7 @@ class Validation(ABC, Generic[M]):
         """Return the score of weights [F]; more is better."""
 
 
-class SequenceValidation(Validation[Model]):
+class SequenceValidation(Validation[SequenceModel]):
     """The dev score of weights on sequences.
 
     Parameters
@@ -64,11 +64,13 @@ class SequenceValidation(Validation[Model]):
         Positions without a label cannot be scored: their sequences are left out.
     metric : str or function
         A name of `crfkit.metrics`; "log_prob", the mean over positions; a function of gold and
-        predicted labels, where more is better; "auto": what fits the labels, as in `Model.judge`.
+        predicted labels, where more is better; "auto": what fits the labels, as in `SequenceModel.judge`.
     threads : int, optional
     """
 
-    def __init__(self, model: Model, dev: Dataset, metric: Metric | str, threads: int | None = None) -> None:
+    def __init__(
+        self, model: SequenceModel, dev: Dataset, metric: Metric | str, threads: int | None = None
+    ) -> None:
         self._function = None if metric == "log_prob" else model.judge(metric)
         named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
         name = "log_prob" if self._function is None else named or type(metric).__name__
