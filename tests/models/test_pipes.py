@@ -15,7 +15,7 @@ import pytest
 import crfkit
 from crfkit import BoostedCRF, Stop, train
 from crfkit.data import opening, source
-from crfkit.estimators.classic import CodeCRF, KernelChainCRF, VotedPerceptron
+from crfkit.estimators.classic import KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
 from crfkit.models import SequenceModel
 from crfkit.models.files import about, read_model, write_model
@@ -116,14 +116,6 @@ def test_checkpoints_and_blocks_are_files(pipe: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "blocks" / "block-000000.safetensors")
     with pytest.raises(ValueError, match=r"block-000000\.safetensors is a pipe; write the blocks again$"):
         stored.block(0)
-
-
-def test_the_folder_of_a_code_holds_files(tmp_path: Path) -> None:
-    CodeCRF(code="minimal").fit(X, Y).save(tmp_path)
-    (tmp_path / "code.json").unlink()
-    os.mkfifo(tmp_path / "code.json")
-    with pytest.raises(ValueError, match=r"code\.json is not a file"):
-        CodeCRF.load(tmp_path)
 
 
 # ---- what lies behind gzip

@@ -12,9 +12,10 @@ from crfkit import FeatureSelection, Likelihood, inference
 from crfkit.arrays import Floats
 from crfkit.estimators.classic import CodeCRF
 from crfkit.linear.move import add_moved, moved
+from crfkit.models.classic.codes import Bits, nearest
 from crfkit.models.model import SequenceModel
 from crfkit.structures import Chain
-from crfkit.training.classic.codes import Bits, code_of, distance_of, nearest
+from crfkit.training.classic.codes import code_of, distance_of
 
 NAMES = [f"y{i}" for i in range(472)]
 

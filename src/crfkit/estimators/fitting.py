@@ -15,6 +15,7 @@ from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.base import fixed, learned, unless_absent
+from crfkit.estimators.keeping import InFiles, recorded
 from crfkit.estimators.parameters import Trained
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
@@ -38,7 +39,7 @@ def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
     return data if weight is None else replace(data, batch=replace(data.batch, weight=weight))
 
 
-class Fitting(Trained):
+class Fitting(InFiles, Trained):
     """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives.
 
     What becomes of X and y is up to the structure: `_prepared` and `_judged`.
@@ -266,7 +267,8 @@ class Fitting(Trained):
         )
 
     def _learned(self, model: SequenceModel) -> Self:
-        self.model_ = model.constrained(self.constraints) if len(self.constraints) else model
+        model = model.constrained(self.constraints) if len(self.constraints) else model
+        self.model_ = recorded(self, model)
         self.classes_ = np.array(model.answers, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)

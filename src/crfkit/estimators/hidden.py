@@ -15,6 +15,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.fitting import Fitting, has_gold
+from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint
@@ -57,6 +58,17 @@ class HiddenStates(Fitting):
             "kbest": paths,
             "entropy": paths,
         }
+
+    @classmethod
+    def _foreign(cls, model: Any) -> str:
+        if isinstance(model, SequenceModel) and model.states is not None:
+            return "" if type(model) is SequenceModel else model.told
+        return "a model without hidden states"
+
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        count = np.bincount(model.states.group).tolist()
+        return cls(states=dict(zip(model.answers, count, strict=True)), features=model.recipe)
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         """Return which labels may follow each other; None: all."""
@@ -128,7 +140,7 @@ def _goodness(model: SequenceModel, judged: bool) -> float:
     return made.score if judged else -made.loss
 
 
-class HiddenChainCRF(SequenceQueries, HiddenStates):
+class HiddenChainCRF(HiddenStates, SequenceQueries):
     """A chain with hidden states of each label: the latent-dynamic CRF of Morency, Quattoni & Darrell (2007).
 
     A label may have phases that y does not show, such as the stroke and the retraction of a gesture. Each
@@ -186,7 +198,7 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         """Set parameters; a new `decoding` also holds for what was learned, and for ``model_``."""
         super().set_params(**params)
         if "decoding" in params and hasattr(self, "model_"):
-            self.model_ = self._deciding(self.model_)
+            self.model_ = recorded(self, self._deciding(self.model_))
         return self
 
     def _learned(self, model: SequenceModel) -> Self:
@@ -197,16 +209,11 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         check_choice("decoding", self.decoding, DECISIONS)
         return replace(model, decision=self.decoding)
 
-    def _foreign(self, model: Any) -> str:
-        hidden = isinstance(model, SequenceModel) and model.states is not None
-        return "" if hidden else super()._foreign(model) or "a model without hidden states"
-
-    def _holding_file(self, model: SequenceModel) -> None:
-        super()._holding_file(model)
-        assert model.states is not None
-        count = np.bincount(model.states.group).tolist()
-        self.states = dict(zip(model.answers, count, strict=True))
-        self.decoding = model.decision or "posterior"
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        made = super()._of_model(model)
+        made.decoding = model.decision or "posterior"
+        return made
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         chain = self._part("structure")

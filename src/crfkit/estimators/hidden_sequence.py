@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 __all__ = ["HiddenSequenceCRF"]
 
@@ -129,23 +128,9 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         p = self.predict_proba(X)
         return np.asarray(-np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file that `load` opens."""
-        self.model_.save(path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return a fitted estimator of a file that `save` wrote; other parameters are the defaults."""
-        from crfkit.models.files import load
-
-        model = load(path)
-        if not isinstance(model, SequenceModel) or model.states is None:
-            raise TypeError(f"{os.fsdecode(path)} holds no model with hidden states: use crfkit.load")
-        count = np.bincount(model.states.group).tolist()
-        made = cls(states=dict(zip(model.answers, count, strict=True)), features=model.recipe)
-        made.model_, made.classes_ = model, np.array(model.answers, dtype=object)
-        made.n_iter_ = 0 if model.training is None else model.training.iterations
-        return made
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
+        self.classes_ = np.array(model.answers, dtype=object)
 
     @property
     def _dev_metric(self) -> Metric | str:

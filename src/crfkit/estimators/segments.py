@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -109,6 +108,11 @@ class SemiCRF(SequenceQueries, Fitting):
     """
 
     _defaults: ClassVar[Mapping[str, Any]] = {"structure": "semi-markov"}
+    _needed: ClassVar[Mapping[str, str]] = {
+        "segment_features": "segment_features are functions, which a file cannot keep: make a recipe of "
+        'them, as in features="w[0]; segment: w[..]", or train a model on '
+        "crfkit.features.segment_features(X, ...), and save that: it asks for such data"
+    }
     structure: SemiMarkov | str | None = None
     max_length: Any | None = None
     segment_features: Sequence[SegmentFunction] = ()
@@ -125,16 +129,6 @@ class SemiCRF(SequenceQueries, Fitting):
         """
         data = self._data(X)
         return PerSequence(self.model_.segment_marginals(data, least=least, threads=self._threads))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file, as `ChainCRF.save` does; functions cannot be written."""
-        check_is_fitted(self, "model_")
-        if self.segment_features:
-            raise ValueError(
-                "segment_features are functions, which a file cannot keep: make a recipe of them, as in "
-                'features="w[0]; segment: w[..]", or save model_, which asks for data with segment features'
-            )
-        super().save(path)
 
     # ---- data
 

@@ -33,6 +33,8 @@ def covers(model: SequenceModel) -> str:
         return f"the structure {structure.kind}"
     if structure.limits_lengths:
         return "limits on segment lengths"
+    if model.feature_map is not None or model.rule:
+        return "a feature map" if model.feature_map is not None else "labels decided by " + model.rule
     if model.conjunctions is not None:
         return "conjunctions of attributes"
     if model.states is not None:

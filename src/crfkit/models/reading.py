@@ -1,6 +1,7 @@
 """Turning X and y of users into data sets, with the names of a model or with new ones.
 
 =====================================  =====================================================================
+X, with a feature map                  what the map takes (`crfkit.models.parts`), arrays or items
 X, without a recipe                    lists of items (dicts, lists of strings), float arrays [T, K], sparse
                                        matrices [T, K], pairs of both: what `crfkit.features.ItemExtractor`
                                        takes
@@ -76,6 +77,7 @@ class Reader:
         threads : int, optional
         """
         model, names = self.model, self.model.names
+        X = X if isinstance(X, Batch) else model.mapped(X, threads)
         if isinstance(X, Batch):
             data = Dataset(X, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)
         elif isinstance(X, Dataset):

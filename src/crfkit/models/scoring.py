@@ -84,6 +84,8 @@ class Scoring:
             from crfkit.models.reading import Reader
 
             X = Reader(cast("SequenceModel", self))(X, gold=False, threads=threads)
+        else:
+            X = self.mapped(X, threads)
         if self.states is not None:
             X = self.states.sets(X)
         made = self.names.renamed(X, self.weighted)
@@ -92,6 +94,13 @@ class Scoring:
 
             (watch or Watch.of(cast("SequenceModel", self))).renamed(X.batch, made, X.attributes)
         return self._checked(made, threads)
+
+    def mapped(self, X: Any, threads: int | None = None) -> Any:
+        """Return what the feature map makes of X; X itself without one, or where it made X."""
+        feature_map = cast("SequenceModel", self).feature_map
+        if feature_map is None or (isinstance(X, Dataset) and X.attributes is self.names.attributes):
+            return X
+        return self.names.dataset(feature_map(X, threads), self.weighted)
 
     def _checked(self, batch: Batch, threads: int | None) -> Batch:
         """Refuse data without the attributes of segments that the model has weights of; make conjunctions."""

@@ -76,8 +76,9 @@ class Tagger:
     def _data(self, items: Any, labels: list[str] | None = None) -> Dataset:
         """Return one sequence as data of the model."""
         y = None if labels is None else [labels]
-        if self.model.recipe is not None:
-            one = items if isinstance(items, str | bytes) else list(items)
+        if self.model.recipe is not None or self.model.feature_map is not None:
+            whole = isinstance(items, str | bytes) or self.model.feature_map is not None
+            one = items if whole else list(items)
             return Reader(self.model, self._watch)([one], y, gold=False, threads=1)
         known = None if self.model.hashed is not None else self.model.attributes
         extract = ItemExtractor(self.model.hashed, known, self._labels).freeze()

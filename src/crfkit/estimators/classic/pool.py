@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -93,6 +93,8 @@ class OpinionPool(ChainCRF):
     >>> pool.predict([["a", "old", "dog"]])
     [['D', 'A', 'N']]
     """
+
+    _beside: ClassVar[tuple[str, ...]] = ("weights_", "subsets_")
 
     experts_: list[SequenceModel] = learned()
     weights_: Floats = learned()

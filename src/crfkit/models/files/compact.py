@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Bools, Floats, Pointers, pointers
+from crfkit.arrays import Bools, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.block import Block
@@ -46,10 +46,10 @@ def without_idle(model: SequenceModel) -> SequenceModel:
     """
     kept = {}
     for block in model.layout.blocks:
-        weights = model.w[model.layout.parts[block.name]]
+        weights = model.busy[model.layout.parts[block.name]]
         named = block.by in ALPHABET_OF and len(getattr(model.names, ALPHABET_OF[block.by])) > 0
         idle = named and block.by != "edge"
-        busy = _counts(block.ptr, weights != 0.0) > 0 if idle else np.ones(len(block.ptr) - 1, np.bool_)
+        busy = _counts(block.ptr, weights) > 0 if idle else np.ones(len(block.ptr) - 1, np.bool_)
         kept[block.name] = np.repeat(busy, np.diff(block.ptr))
     return model if all(each.all() for each in kept.values()) and not _spare(model) else _smaller(model, kept)
 
@@ -81,7 +81,7 @@ def compacted(model: SequenceModel) -> SequenceModel:
     ['dog']
     """
     layout = model.layout
-    return _smaller(model, {b.name: _kept(b, model.w[layout.parts[b.name]]) for b in layout.blocks})
+    return _smaller(model, {b.name: _kept(b, model.busy[layout.parts[b.name]]) for b in layout.blocks})
 
 
 def _smaller(model: SequenceModel, kept: Mapping[str, Bools]) -> SequenceModel:
@@ -101,12 +101,12 @@ def _smaller(model: SequenceModel, kept: Mapping[str, Bools]) -> SequenceModel:
             count = count[rows[rows < len(count)]]
         smaller = smaller.with_block(block.name, block.cell[kept[block.name]], pointers(count))
     stay = np.concatenate([kept[name] for name in layout.parts])  # [F]
+    by_weight = {name: getattr(model, name) for name in model.by_weight}
     return replace(
         model,
         names=replace(model.names, **names),
         layout=smaller,
-        w=model.w[stay],
-        curvature=None if model.curvature is None else model.curvature[stay],
+        **{name: each[..., stay] for name, each in by_weight.items() if each is not None},
         selected=model.selected or len(names["attributes"]) < _FEW * len(model.attributes),
     )
 
@@ -127,11 +127,10 @@ def _needed(model: SequenceModel, alphabet: str, busy: Bools) -> Bools:
     return model.conjunctions.needed(model.attributes, busy)
 
 
-def _kept(block: Block, weights: Floats) -> Bools:
+def _kept(block: Block, busy: Bools) -> Bools:
     """Return which weights of a block stay; start, stop and dense columns stay or go as a whole."""
     if block.by == "dense" or block.slot in ("start", "stop"):
-        return np.full(len(weights), block.by == "dense" or bool(weights.any()))
-    busy: Bools = weights != 0.0
+        return np.full(len(busy), block.by == "dense" or bool(busy.any()))
     return busy
 
 

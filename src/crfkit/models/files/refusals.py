@@ -42,6 +42,8 @@ def refuse_lost(model: SequenceModel, program: str, holds: Collection[str] = ())
         "constraints on whole labelings": bool(model.constraints),
         "probabilities calibrated by isotonic regression": model.calibration is not None,
         "steps that are normalized by themselves": model.structure.local,
+        f"labels decided by {model.rule}": bool(model.rule),
+        "a feature map": model.feature_map is not None,
     }
     what = [name for name, present in lost.items() if present and name not in holds]
     if what:

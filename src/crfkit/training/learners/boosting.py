@@ -27,11 +27,11 @@ from crfkit._safe.interrupts import interrupts
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.batch import Batch
+from crfkit.models.forest import Rows
 from crfkit.optimize.problem import Step
 from crfkit.structures import Chain
 from crfkit.training.events import Listener, Progress
 from crfkit.training.learners.boosting_round import Learning, Leaves, Round, grow_round
-from crfkit.training.learners.forest import Rows
 
 __all__ = ["Boosted", "Boosting", "boost"]
 
