@@ -53,7 +53,15 @@ def empty(structure: Structure) -> bytes:
     for slot, by in blocks:
         key = slot if by is None else by
         arrays[f"{key}_cell"], arrays[f"{key}_ptr"] = none[0], none[1][: 2 if by is None else 1]
-    described = {"format": 6, "crfkit": "0", "license": "", "notes": "", "recipe": None, "label_column": None}
+    described = {
+        "format": 7,
+        "estimator": None,
+        "crfkit": "0",
+        "license": "",
+        "notes": "",
+        "recipe": None,
+        "label_column": None,
+    }
     described |= {"structure": structure.to_dict(), "blocks": blocks, "training": None}
     return b"".join(pack(arrays, {**described, "table_bytes": 1 << 29, "hashed": None, "constraints": []}))
 
@@ -64,7 +72,15 @@ def potts(kinds: list[Any], *cliques: list[str]) -> bytes:
     for i in range(len(cliques)):
         arrays[f"clique{i}_ptr"], arrays[f"clique{i}_cell"] = np.array([0, 1]), np.zeros(1, np.int32)
     parts = [[f"c{i}", of, "potts", False, False] for i, of in enumerate(cliques)]
-    described = {"format": 6, "crfkit": "0", "license": "", "notes": "", "training": None, "form": None}
+    described = {
+        "format": 7,
+        "estimator": None,
+        "crfkit": "0",
+        "license": "",
+        "notes": "",
+        "training": None,
+        "form": None,
+    }
     structure = {"kind": "graph", "kinds": kinds, "cliques": parts}
     return b"".join(pack(arrays, {**described, "structure": structure}))
 

@@ -407,10 +407,10 @@ def more_rows(part: str) -> Any:
         (shape(order=9), "order is 9, expected 0 to 8"),
         (shape(order="1"), "the order is '1', expected a number"),
         (shape(order=2, constraints=[]), "its blocks of weights are .*, which do not fit a chain of order 2"),
-        (describe(format=7), "it has format 7 .*, this version knows format 6: use a newer crfkit"),
-        (describe(format=3), "it has format 3 .*, this version knows format 6: train the model again"),
+        (describe(format=8), "it has format 8 .*, this version knows format 7: use a newer crfkit"),
+        (describe(format=3), "it has format 3 .*, this version knows format 7: train the model again"),
         (describe(format=None), "version of the format is missing"),
-        (describe(format=2), "it has format 2 .*this version knows format 6: train the model again"),
+        (describe(format=2), "it has format 2 .*this version knows format 7: train the model again"),
         (describe(hashed=-1), "hashed is -1"),
         (
             shape(kind="ring"),

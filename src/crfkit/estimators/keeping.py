@@ -22,7 +22,6 @@ from crfkit.features.recipe import Recipe
 from crfkit.models.base import FittedBy, Model
 from crfkit.models.files.values import UnkeptError, plain_of, value_of
 from crfkit.models.store import refusing
-from crfkit.structures.graphs.graph import Graph
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -124,7 +123,7 @@ def recorded(estimator: InFiles, model: M) -> M:
     for name in estimator._get_param_names():
         value = getattr(estimator, name)
         try:
-            params[name] = _plain_of(value)
+            params[name] = _plain_of(value, model)
         except UnkeptError:
             left.append(name)
     beside = {name: getattr(estimator, name) for name in estimator._beside}
@@ -136,11 +135,12 @@ def recorded(estimator: InFiles, model: M) -> M:
     return made
 
 
-def _plain_of(value: Any) -> Any:
+def _plain_of(value: Any, model: Any) -> Any:
     """Return a parameter as plain data; what the model holds anyway by its name there."""
     if isinstance(value, Recipe | os.PathLike):
         return {"of": "recipe"}
-    return {"of": "graph"} if isinstance(value, Graph) else plain_of(value)
+    held = value is not None and value is getattr(model, "graph", None)
+    return {"of": "graph"} if held else plain_of(value)
 
 
 def _value_of(plain: Any, model: Any) -> Any:
