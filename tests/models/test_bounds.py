@@ -53,7 +53,7 @@ def empty(structure: Structure) -> bytes:
     for slot, by in blocks:
         key = slot if by is None else by
         arrays[f"{key}_cell"], arrays[f"{key}_ptr"] = none[0], none[1][: 2 if by is None else 1]
-    described = {
+    described: dict[str, Any] = {
         "format": 7,
         "estimator": None,
         "crfkit": "0",

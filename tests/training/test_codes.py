@@ -102,7 +102,7 @@ def fitted(order: int, code: Any, **features: Any) -> tuple[CodeCRF, list[Any]]:
     X = [[[f"{t}{rng.integers(0, 2)}", f"r{rng.integers(0, 4)}"] for t in s] for s in tags]
     features = {"start": True, "stop": True, **features}
     crf = CodeCRF(
-        code,
+        code=code,
         structure=Chain(order=order),
         selection=FeatureSelection(**features),
         objective=Likelihood(l2=0.1),
