@@ -66,7 +66,7 @@ def test_a_feature_map_takes_what_the_estimator_takes() -> None:
         assert same(model.predict(raw), made.predict(one.X))  # a Dataset as it is read
         assert same(model.predict(data), made.predict(one.X))  # and as the map makes it
         assert same(model.predict(model.batch_of(one.X)), made.predict(one.X))
-        assert model.evaluate(one.X, y=one.y) == made.score(one.X, one.y)
+        assert model.score(one.X, one.y) == made.score(one.X, one.y)
         assert [Tagger(model).tag(x) for x in one.X[:3]] == made.predict(one.X[:3])
     with pytest.raises(ValueError, match="X has named ones"):
         boosted.fitted().model_.predict([[["the"], ["dog"]]])
