@@ -15,7 +15,7 @@ from crfkit import Chain
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model, Names
+from crfkit.models.model import Names, SequenceModel
 from crfkit.optimize.problem import Penalty
 
 
@@ -48,10 +48,10 @@ def say(event: str, **fields: Any) -> None:
 # ---- what all have in common ----------------------------------------------------------------------------
 
 
-def model_of(dataset: Dataset, layout: Layout, w: Floats) -> Model:
+def model_of(dataset: Dataset, layout: Layout, w: Floats) -> SequenceModel:
     labels, attributes = dataset.labels.freeze(), dataset.attributes.freeze()
     chain = Chain(labels.strings())
-    return Model(chain, layout, Names(labels, attributes, dataset.edge_attributes), w)
+    return SequenceModel(chain, layout, Names(labels, attributes, dataset.edge_attributes), w)
 
 
 def objective_at(dataset: Dataset, layout: Layout, penalty: Penalty, w: Floats) -> float:
@@ -59,14 +59,14 @@ def objective_at(dataset: Dataset, layout: Layout, penalty: Penalty, w: Floats) 
     return objective_of(model_of(dataset, layout, w), dataset, penalty)
 
 
-def objective_of(model: Model, dataset: Dataset, penalty: Penalty) -> float:
+def objective_of(model: SequenceModel, dataset: Dataset, penalty: Penalty) -> float:
     """Return the exact objective of a model on the data that it was trained on."""
     if not np.isfinite(model.w).all():
         return math.inf
     return penalty.value(model.w) - float(model.log_prob(dataset.batch).sum())
 
 
-def scored(corpus: Corpus, test: Callable[[], Dataset], model: Model) -> float:
+def scored(corpus: Corpus, test: Callable[[], Dataset], model: SequenceModel) -> float:
     """Return the metric on the test data; nan where there are none, or where weights are not finite."""
     if not corpus.test or not np.isfinite(model.w).all():
         return math.nan

@@ -38,12 +38,12 @@ import crfkit
 import crfkit.compat.pycrfsuite as face
 from bench.features import CHUNKING, CONLL, FIELDS
 from bench.measure import RESULTS, interleaved, machine, plain, write
-from crfkit import Likelihood, Model, train
+from crfkit import Likelihood, train
 from crfkit.cli import tagging
 from crfkit.cli.groups.data import Data
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.files import write_model
 
 TEST = CONLL.with_name("test.txt.gz")
@@ -225,7 +225,9 @@ def calls() -> dict[str, Callable[[], object]]:
     """What is timed in turn: "question|who"."""
     items = [column_by_column(rows) for rows in sentences()]
     firsts = [sentence[:1] for sentence in items]
-    ours = Tagger(replace(Model.load(OURS), extractor=None))  # features are ready: no recipe makes them
+    ours = Tagger(
+        replace(SequenceModel.load(OURS), extractor=None)
+    )  # features are ready: no recipe makes them
     dropin = opened_face()
     expected = our_file(1)
     assert our_file(2) == expected
@@ -239,7 +241,7 @@ def calls() -> dict[str, Callable[[], object]]:
         "ItemSequence, sentences|drop-in": lambda: [dropin.tag(x) for x in sequences],
         "ready features, single items|crfkit": lambda: [ours.tag(x) for x in firsts],
         "ready features, single items|drop-in": lambda: [dropin.tag(x) for x in firsts],
-        "opening the model|crfkit": lambda: Model.load(OURS),
+        "opening the model|crfkit": lambda: SequenceModel.load(OURS),
         "opening the model|drop-in": opened_face,
     }
     if PEER:

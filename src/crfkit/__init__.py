@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from crfkit.estimators.segments import SemiCRF
     from crfkit.estimators.skip_chain import SkipChainCRF
     from crfkit.linear.features import FeatureSelection
+    from crfkit.models.base import Model
     from crfkit.models.files import load
-    from crfkit.models.model import Model
     from crfkit.models.results import Span
     from crfkit.objectives.likelihood import Likelihood
     from crfkit.structures.chains.chain import Chain
@@ -117,7 +117,7 @@ _HOMES = {
     "HiddenChainCRF": "estimators.hidden",
     "HiddenSequenceCRF": "estimators.hidden_sequence",
     "Likelihood": "objectives",
-    "Model": "models.model",
+    "Model": "models.base",
     "MultiLabelCRF": "estimators.multilabel",
     "SemiCRF": "estimators.segments",
     "SemiMarkov": "structures",

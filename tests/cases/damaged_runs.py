@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Model, train
+from crfkit import train
 from crfkit.data import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from crfkit.models import SequenceModel
 from crfkit.training import BlockedData
 from crfkit.training.runs.tree import read_tree, write_tree
 from crfkit.training.stop import Stop
@@ -134,7 +135,7 @@ def fuzz_blocks(rng: np.random.Generator, folder: Path) -> str:
     return _tried(lambda: train(BlockedData.open(folder), stop=stop, **options), what, str(folder))
 
 
-def _tried(learn: Callable[[], Model], what: str, name: str) -> str:
+def _tried(learn: Callable[[], SequenceModel], what: str, name: str) -> str:
     """Return what came of a damage: an error that names the file, or a model."""
     said = ""
     try:

@@ -68,7 +68,7 @@ NOT_YET: dict[str, tuple[str, str]] = {
     "sample": (_READY, "graphs of y are not made"),
     "log_prob": (_READY, "graphs of y are not made"),
     "explain": (_READY, "graphs of y are not made"),
-    "save": (f"{_READY} BayesianCRF", "how X becomes graphs is in no file; pickle works"),
-    "load": (f"{_READY} BayesianCRF", "how X becomes graphs is in no file; pickle works"),
+    "save": (_READY, "how X becomes graphs is in no file; pickle works"),
+    "load": (_READY, "how X becomes graphs is in no file; pickle works"),
     "grid search": ("FactorialCRF", "scikit-learn cannot cut these data into folds"),
 }

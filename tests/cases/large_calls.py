@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from typer.testing import CliRunner
 
-from crfkit import Chain, Graph, Model, SemiMarkov, Stop, inference, read, train
+from crfkit import Chain, Graph, SemiMarkov, Stop, inference, read, train
 from crfkit.arrays import Floats
 from crfkit.cli import app
 from crfkit.features import ItemExtractor
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.training.blocks.stream import BlockedData
 
@@ -67,7 +67,7 @@ def of_models(folder: Path, rng: np.random.Generator, threads: int | None) -> Ca
     model = learn(few)
     model.save(folder / "m.crf")
     made: Calls = {
-        "load": lambda: Model.load(folder / "m.crf").predict(X[:2]),
+        "load": lambda: SequenceModel.load(folder / "m.crf").predict(X[:2]),
         "predict": lambda: model.predict(X, threads=threads),
         "marginals": lambda: model.predict_proba(data, threads=threads),
         "tag": lambda: [Tagger(model).tag(x) for x in X[:20]],

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crfkit import Chain, FeatureSelection, GraphCRF, Model, Stop, train
+from crfkit import Chain, FeatureSelection, GraphCRF, Stop, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Dictionary, Extractor, Gazetteer, ItemExtractor, Recipe
 from crfkit.graphs.text_columns import training_graphs
 from crfkit.graphs.text_form import GraphForm
+from crfkit.models import SequenceModel
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.models.graph_model import GraphModel
 from crfkit.structures.constraints import STOP, Constraint, Forbid, Scheme, SegmentLength
 
 
-def native_model() -> Model:
+def native_model() -> SequenceModel:
     rows = [[("The", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")], [("a", "DT", "B")]]
     resources = {
         "cities": Gazetteer(["New York"]),

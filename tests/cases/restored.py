@@ -16,7 +16,7 @@ from crfkit.features import ItemExtractor
 from crfkit.graphs import Clique
 from crfkit.models import Tagger
 from crfkit.models.graph_model import GraphModel
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures import Tree
 from crfkit.structures.graphs.batch import GraphBatch
 
@@ -30,7 +30,7 @@ def dataset() -> Dataset:
     return ItemExtractor()(X, Y)
 
 
-def model() -> Model:
+def model() -> SequenceModel:
     return crfkit.train(dataset(), n_jobs=1)
 
 

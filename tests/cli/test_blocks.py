@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crfkit import Model
+from crfkit.models import SequenceModel
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]
@@ -49,7 +49,7 @@ def test_stochastic(folder: Path, tmp_path: Path, name: str, strengths: list[str
     again = [*read, "-o", tmp_path / "again.crf", "--block-positions", 50, "--checkpoint", tmp_path / "run"]
     run(*again, "--max-iterations", 2)
     run(*again)
-    w = {name: Model.load(tmp_path / f"{name}.crf").w for name in ("whole", "one", "parts", "again")}
+    w = {name: SequenceModel.load(tmp_path / f"{name}.crf").w for name in ("whole", "one", "parts", "again")}
     assert w["one"].tobytes() == w["whole"].tobytes()
     assert w["parts"].tobytes() == w["again"].tobytes()
     assert w["parts"].tobytes() != w["whole"].tobytes()
@@ -64,15 +64,15 @@ def test_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> None:
     options = ["-q", "-a", "lbfgs", "--block-positions", 50, "--columns", "word,pos,chunk"]
     run("train", first, second, "-o", tmp_path / "ab.crf", *options)
     run("train", "-", "-o", tmp_path / "pipe.crf", *options, text=(folder / "train.txt").read_text())
-    whole = Model.load(folder / "m.crf")
+    whole = SequenceModel.load(folder / "m.crf")
     for name in ("ab.crf", "pipe.crf"):
-        made = Model.load(tmp_path / name)
+        made = SequenceModel.load(tmp_path / name)
         assert made.attributes.strings() == whole.attributes.strings()
         np.testing.assert_allclose(made.w, whole.w, atol=2e-2)
     twice = [folder / "items.jsonl", folder / "items.jsonl"]
     run("train", *twice, "-o", tmp_path / "i.crf", "-q", "-a", "lbfgs", "--block-positions", 2)
     run("train", *twice, "-o", tmp_path / "j.crf", "-q", "-a", "lbfgs")
-    i, j = Model.load(tmp_path / "i.crf"), Model.load(tmp_path / "j.crf")
+    i, j = SequenceModel.load(tmp_path / "i.crf"), SequenceModel.load(tmp_path / "j.crf")
     assert i.attributes.strings() == j.attributes.strings()
     np.testing.assert_allclose(i.w, j.w, atol=2e-2)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crfkit import Model
+from crfkit.models import SequenceModel
 from tests.cases.cli import folder, run
 
 __all__ = ["folder", "run"]
@@ -28,7 +28,7 @@ def test_a_model_is_calibrated(folder: Path, tmp_path: Path, method: str) -> Non
     assert told["after"]["labels"][error] < (
         told["before"]["labels"][error] if method == "temperature" else 0.02
     )
-    before, after = Model.load(folder / "m.crf"), Model.load(out)
+    before, after = SequenceModel.load(folder / "m.crf"), SequenceModel.load(out)
     assert (after.calibration is not None) == (method == "isotonic")
     assert np.array_equal(before.w, after.w) == (method == "isotonic")
     tagged = [run("tag", model, folder / "test.txt").stdout for model in (folder / "m.crf", out)]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import Model
 from crfkit.constraints import AtMost
+from crfkit.models import SequenceModel
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]
@@ -58,7 +58,7 @@ def test_sequences_that_cannot_keep_them(folder: Path) -> None:
 
 
 def test_a_model_with_constraints(folder: Path, tmp_path: Path) -> None:
-    Model.load(folder / "m.crf").constrained([AtMost("NP", 1)]).save(tmp_path / "m.crf")
+    SequenceModel.load(folder / "m.crf").constrained([AtMost("NP", 1)]).save(tmp_path / "m.crf")
     found = tags(run("tag", tmp_path / "m.crf", text=LINES).stdout)
     assert found == tags(run("tag", folder / "m.crf", "--constraint", "at-most:NP:1", text=LINES).stdout)
     assert "AtMost(label='NP', k=1)" in run("show", tmp_path / "m.crf").stdout

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from crfkit import Model
 from crfkit.data import sink
+from crfkit.models import SequenceModel
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]
@@ -98,7 +98,7 @@ def test_a_fault_at_every_write_of_training(
                 assert ("run the same command again" if kept else "the training is lost") in said
         else:
             made.append("checkpoint" if faults.met else "none")
-            assert Model.load(output).w.any()
+            assert SequenceModel.load(output).w.any()
         if not faults.met:
             break
     assert made[-1] == "none"
@@ -161,7 +161,9 @@ def test_a_disk_without_room_for_what_blocks_need(
     assert count[0] > 5
     assert "cannot be kept in" in done.output
     assert "No space left on device" in done.output
-    assert (Model.load(tmp_path / "parts.crf").w == Model.load(tmp_path / "whole.crf").w).all()
+    assert (
+        SequenceModel.load(tmp_path / "parts.crf").w == SequenceModel.load(tmp_path / "whole.crf").w
+    ).all()
 
 
 @pytest.mark.parametrize(("limit", "option"), [(200, "--block-positions=60"), (3000, "--checkpoint=run")])

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import crfkit.training.train
-from crfkit import GraphCRF, Model, Stop, train
+from crfkit import GraphCRF, Stop, train
 from crfkit.data import sink
 from crfkit.data.locks import LOCK, locked_folder
+from crfkit.models import SequenceModel
 from crfkit.training import Checkpoints
 from tests.cases.cli import folder, run
 from tests.cases.cycles import cycles
@@ -92,7 +93,7 @@ def test_runs_that_write_one_model_save_it_whole(
     honest = sink._pour
 
     def iterations() -> int:
-        made = Model.load(output, mapped=False).training
+        made = SequenceModel.load(output, mapped=False).training
         assert made is not None
         return made.iterations
 

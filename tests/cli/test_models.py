@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import HiddenChainCRF, Model, load, read
+from crfkit import HiddenChainCRF, load, read
 from crfkit.cli.groups.data import Data
 from crfkit.cli.tagging import Tagger
 from crfkit.data import write
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from crfkit.models.files import about
 from crfkit.models.files.graphs import graph_pieces
 from crfkit.models.store import pack, unpack
@@ -38,22 +39,22 @@ def test_train_tells_how_it_went(folder: Path, tmp_path: Path) -> None:
     assert told["iterations"] == 3
     assert "certificate" in told
     assert "40 sequences" in done.stderr
-    assert Model.load(out).structure.constraints
+    assert SequenceModel.load(out).structure.constraints
     assert [p.name for p in tmp_path.iterdir()] == ["m.crf"]
 
 
 def test_named_columns_need_no_names_in_tagging(folder: Path) -> None:
-    recipe = Model.load(folder / "m.crf").recipe
+    recipe = SequenceModel.load(folder / "m.crf").recipe
     assert recipe is not None
     assert recipe.columns == ("0", "1")
-    assert any(name.startswith("word[0]=") for name in Model.load(folder / "m.crf").attributes)
+    assert any(name.startswith("word[0]=") for name in SequenceModel.load(folder / "m.crf").attributes)
 
 
 def test_template_decides_about_transitions(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "u").write_text("U00:%x[0,0]\n")
     run("train", folder / "train.txt", "-o", tmp_path / "m", "-t", tmp_path / "u", "-q", "-a", "lbfgs")
-    assert not len(Model.load(tmp_path / "m").layout.transition_cell)
-    assert len(Model.load(folder / "t.crf").layout.transition_cell) == 9
+    assert not len(SequenceModel.load(tmp_path / "m").layout.transition_cell)
+    assert len(SequenceModel.load(folder / "t.crf").layout.transition_cell) == 9
     assert about(folder / "t.crf").notes == "hi"
     assert about(folder / "t.crf").license == "CC0-1.0"
 
@@ -67,14 +68,14 @@ def test_train_from_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> No
     run("train", first, second, "-o", tmp_path / "ab.crf", *options)
     run("train", "-", "-o", tmp_path / "pipe.crf", *options, text=(folder / "train.txt").read_text())
     whole, parts, pipe = (
-        Model.load(path) for path in (folder / "m.crf", tmp_path / "ab.crf", tmp_path / "pipe.crf")
+        SequenceModel.load(path) for path in (folder / "m.crf", tmp_path / "ab.crf", tmp_path / "pipe.crf")
     )
     assert parts.w.tolist() == whole.w.tolist() == pipe.w.tolist()
     twice = [folder / "items.jsonl", folder / "items.jsonl"]
     run("train", *twice, "-o", tmp_path / "i.crf", "-q", "-a", "lbfgs")
     assert (
-        Model.load(tmp_path / "i.crf").attributes.strings()
-        == Model.load(folder / "i.crf").attributes.strings()
+        SequenceModel.load(tmp_path / "i.crf").attributes.strings()
+        == SequenceModel.load(folder / "i.crf").attributes.strings()
     )
 
 

@@ -43,7 +43,7 @@ def test_a_place_that_cannot_be_written(
         raise AssertionError("the place was not tried before")
 
     monkeypatch.setattr("crfkit.training.train.train", never)
-    monkeypatch.setattr("crfkit.models.model.Model.predict", never)
+    monkeypatch.setattr("crfkit.models.model.SequenceModel.predict", never)
     out = place / name
     given: list[object] = {
         "train": ["train", folder / "train.txt", "-o", out],

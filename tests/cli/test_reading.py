@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import Model
 from crfkit.cli.commands import command_named
 from crfkit.cli.quick import arguments_of
+from crfkit.models import SequenceModel
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]
@@ -33,7 +33,7 @@ def test_tabs_and_comments_in_every_command(tmp_path: Path) -> None:
     given = ["--comment", "#"]
     for more in ([], ["--separator", "tab"], ["--block-positions", "2"]):
         run("train", data, "-o", model, "-q", "-a", "lbfgs", *given, *more)
-        assert "0[0]=New York" in Model.load(model).attributes
+        assert "0[0]=New York" in SequenceModel.load(model).attributes
     tagged = run("tag", model, data, *given).stdout
     assert tagged == "New York\tB-LOC\tB-LOC\nis\tO\tO\n\nLos Angeles\tB-LOC\tB-LOC\nwas\tO\tO\n\n"
     assert "span_f1 1.0000" in run("evaluate", model, data, *given).stdout
@@ -64,14 +64,14 @@ def test_conllu_from_train_to_eval(tmp_path: Path) -> None:
     data, model = tmp_path / "en.conllu", tmp_path / "m.crf"
     data.write_text(conllu())
     run("train", data, "-o", model, "-q", "-a", "lbfgs")
-    assert Model.load(model).labels.strings() == ["DET", "NOUN", "VERB"]
-    assert {name.split("[")[0] for name in Model.load(model).attributes} >= {"form", "lower(form)"}
+    assert SequenceModel.load(model).labels.strings() == ["DET", "NOUN", "VERB"]
+    assert {name.split("[")[0] for name in SequenceModel.load(model).attributes} >= {"form", "lower(form)"}
     tagged = run("tag", model, data).stdout.splitlines()
     assert [line.split("\t")[-1] for line in tagged[:4]] == ["DET", "NOUN", "VERB", ""]
     assert "accuracy" in run("evaluate", model, data, "--format", "conllu").stdout
     assert run("tag", model, "--columns", "form", text="the\n").stdout == "the\tDET\n\n"
     run("train", data, "-o", model, "-q", "-a", "lbfgs", "--label-column", "lemma")
-    assert Model.load(model).labels.strings() == ["the", "dog", "ran"]
+    assert SequenceModel.load(model).labels.strings() == ["the", "dog", "ran"]
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crfkit import Model
+from crfkit.models import SequenceModel
 from tests.cases.cli import run, written
 
 OPTIONS = ["--structure", "semi", "-q", "--jobs", "1"]
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tags_come_out_as_they_went_in(folder: Path) -> None:
-    model: Any = Model.load(folder / "m.crf")
+    model: Any = SequenceModel.load(folder / "m.crf")
     assert model.scheme == "BIO"
     assert dict(zip(model.structure.labels, model.structure.max_length, strict=True)) == {"NP": 2, "O": 1}
     out = run("tag", folder / "m.crf", folder / "test.txt", "--jobs", 1).stdout
@@ -101,7 +101,7 @@ def test_dev_sets_and_checkpoints(folder: Path, tmp_path: Path) -> None:
     run("train", folder / "train.txt", "-o", tmp_path / "a.crf", *options)
     checkpoints = ["--checkpoint", tmp_path / "kept", "--set", "checkpoint.seconds=0"]
     run("train", folder / "train.txt", "-o", tmp_path / "b.crf", *options, *checkpoints)
-    a, b = (Model.load(tmp_path / name) for name in ("a.crf", "b.crf"))
+    a, b = (SequenceModel.load(tmp_path / name) for name in ("a.crf", "b.crf"))
     assert (a.w == b.w).all()
     assert a.training is not None
     assert a.training.metric == "span_f1"
@@ -180,16 +180,16 @@ def test_dictionaries_become_similarities(folder: Path, tmp_path: Path) -> None:
     options = [*OPTIONS, "--max-iterations", 15]
     pets = ["--dictionary", f"pets={tmp_path}/pets.txt"]
     run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *options, *pets)
-    model = Model.load(tmp_path / "m.crf")
+    model = SequenceModel.load(tmp_path / "m.crf")
     assert 'segment:jaccard(0, "pets")[..]' in model.names.segment_attributes.strings()
     run("train", folder / "train.txt", "-o", tmp_path / "i.crf", *options, "--internal-dictionary")
-    model = Model.load(tmp_path / "i.crf")
+    model = SequenceModel.load(tmp_path / "i.crf")
     assert 'segment:tfidf(0, "internal NP")[..]' in model.names.segment_attributes.strings()
     out = run("tag", tmp_path / "i.crf", folder / "test.txt", "--jobs", 1).stdout
     assert all(line.split("\t")[-1] == line.split("\t")[-2] for line in out.splitlines() if line)
     chain = ["-q", "--max-iterations", 15, "-a", "lbfgs", "--internal-dictionary"]
     run("train", folder / "train.txt", "-o", tmp_path / "c.crf", *chain)
-    assert 'jarowinkler(0, "internal NP")[0]' in Model.load(tmp_path / "c.crf").attributes.strings()
+    assert 'jarowinkler(0, "internal NP")[0]' in SequenceModel.load(tmp_path / "c.crf").attributes.strings()
     (tmp_path / "t").write_text("0[0]\nsegment: jaccard(0, pets)[..]\n")
     used = ["-t", tmp_path / "t", *pets]
     run("train", folder / "train.txt", "-o", tmp_path / "m.crf", *options, *used)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from crfkit import Model
+from crfkit.models import SequenceModel
 from crfkit.training.runs.convergence import certify
 from tests.cases.cli import folder, run
 
@@ -116,10 +116,10 @@ def test_the_second_signal_may_come_while_the_model_is_saved(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     monkeypatch.setattr("crfkit.training.runs.loop.certify", pressing(certify, number, 2))
-    monkeypatch.setattr(Model, "save", pressing(Model.save, number))
+    monkeypatch.setattr(SequenceModel, "save", pressing(SequenceModel.save, number))
     arguments = ["train", folder / "train.txt", "-o", tmp_path / "m.crf", "-a", "lbfgs", "-q"]
     run(*arguments, status=128 + number)
-    about = Model.load(tmp_path / "m.crf").training
+    about = SequenceModel.load(tmp_path / "m.crf").training
     assert about is not None
     assert (about.iterations, about.end) == (2, "interrupted")
 
@@ -130,9 +130,9 @@ def test_a_run_in_the_background_saves_its_model(
     """Shells let programs behind ``&`` ignore Ctrl-C."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        monkeypatch.setattr(Model, "save", pressing(Model.save, signal.SIGTERM))
+        monkeypatch.setattr(SequenceModel, "save", pressing(SequenceModel.save, signal.SIGTERM))
         run("train", folder / "train.txt", "-o", tmp_path / "m.crf", "-a", "lbfgs", "-q", status=143)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
-    assert Model.load(tmp_path / "m.crf").w.any()
+    assert SequenceModel.load(tmp_path / "m.crf").w.any()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crfkit import Model
+from crfkit.models import SequenceModel
 from tests.cases.cli import run
 
 ROWS = [("1", "le", "D"), ("1", "café", "N"), ("2", "été", "N"), ("3", "le", "D"), ("3", "café", "N")]
@@ -44,7 +44,7 @@ def test_from_train_to_eval(
     data.write_text(content, encoding=encoding or "utf-8")
     given = [*options, *([] if encoding in (None, "utf-16") else ["--encoding", encoding])]
     run("train", data, "-o", model, *TRAINED, *given)
-    assert Model.load(model).labels.strings() == ["D", "N"]
+    assert SequenceModel.load(model).labels.strings() == ["D", "N"]
     assert run("tag", model, data, *given).stdout == TAGGED
     assert "accuracy 1.0000 of 5 labels" in run("evaluate", model, data, *given).stdout
     assert len(run("rank", model, data, *given).stdout.splitlines()) == 3

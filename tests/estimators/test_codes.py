@@ -10,11 +10,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import Chain, FeatureSelection, Model
+from crfkit import Chain, FeatureSelection
 from crfkit.estimators.classic import CodeCRF
+from crfkit.models import SequenceModel
+from crfkit.models.classic.codes import nearest
 from crfkit.structures import LocalChain
 from crfkit.structures.constraints import Forbid
-from crfkit.training.classic.codes import nearest
 from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y
 
 DECODERS = ("product", "marginals", "hamming")
@@ -28,18 +29,17 @@ def coded(**options: Any) -> CodeCRF:
 @pytest.mark.parametrize(
     "code", ["random", "one-vs-rest", "minimal", {"D": [0, 0], "N": [0, 1], "V": [1, 0]}]
 )
-def test_learns_and_is_kept_in_a_folder(decoder: str, code: Any, tmp_path: Path) -> None:
+def test_learns_and_is_kept_in_a_file(decoder: str, code: Any, tmp_path: Path) -> None:
     made = coded(code=code, decoder=decoder).fit(X, Y)
     assert made.score(X_TEST, Y_TEST) > 0.9
-    made.save(tmp_path / "folder")
-    again = CodeCRF.load(tmp_path / "folder")
+    made.save(tmp_path / "m.crf")
+    again = CodeCRF.load(tmp_path / "m.crf")
     assert again.decoder == decoder
     assert again.predict(X_TEST) == made.predict(X_TEST)
     assert (again.code_ == made.code_).all()
-    if decoder == "product":
-        made.model_.save(tmp_path / "one.crf")
-        one = Model.load(tmp_path / "one.crf")
-        assert one.predict(one.dataset(X_TEST)) == made.predict(X_TEST)
+    one = SequenceModel.load(tmp_path / "m.crf")
+    assert one.predict(X_TEST) == one.predict(one.batch_of(X_TEST)) == made.predict(X_TEST)
+    assert hasattr(one, "predict_proba") == (decoder == "product")
 
 
 def test_decoders_do_what_they_say() -> None:
@@ -116,5 +116,5 @@ def test_what_cannot_be_done_is_refused_before_training(options: dict[str, Any],
 
 
 def test_other_refusals(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"code.json is missing; give a folder that CodeCRF.save wrote"):
+    with pytest.raises(ValueError, match=r"is a folder; give the file of a model"):
         CodeCRF.load(tmp_path)

@@ -13,13 +13,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Model, Stop, inference
+from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Stop, inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import labeled
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.states import States, state_names
 from crfkit.structures.constraints import Forbid, SegmentLength
 from tests.cases.estimators import NEAR, X_TEST, X, Y
@@ -128,7 +128,7 @@ def test_queries_agree_with_sums_over_states() -> None:
 def test_files_copies_and_conventions(tmp_path: Path) -> None:
     crf, (x, y) = turned(restarts=1), turning(5, seed=2)
     crf.model_.save(tmp_path / "m.crf")
-    model = Model.load(tmp_path / "m.crf")
+    model = SequenceModel.load(tmp_path / "m.crf")
     assert model.predict(x) == crf.predict(x)
     assert model.answers == ("A", "B") or model.answers == ("B", "A")
     assert model.score(x, y=y) == crf.score(x, y)

@@ -13,7 +13,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from crfkit import Chain, HiddenSequenceCRF, Likelihood, Model, inference
+from crfkit import Chain, HiddenSequenceCRF, Likelihood, inference
+from crfkit.models import SequenceModel
 from crfkit.structures.constraints import Forbid
 from tests.cases.hidden import ordered
 
@@ -63,7 +64,7 @@ def test_conventions_and_files(tmp_path: Path) -> None:
     assert made.model_.training is not None
     assert made.model_.training.metric == "sequence_accuracy"
     made.model_.save(tmp_path / "m.crf")
-    model = Model.load(tmp_path / "m.crf")
+    model = SequenceModel.load(tmp_path / "m.crf")
     assert [labels[0] for labels in model.predict(x)] == made.predict(x).tolist()
     assert all(len(set(labels)) == 1 for labels in model.predict(x))
     assert pickle.loads(pickle.dumps(made)).predict(x).tolist() == made.predict(x).tolist()

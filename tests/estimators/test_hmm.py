@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import HMM, Model
+from crfkit import HMM
 from crfkit.features import ItemExtractor
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.training import Smoothing
 from tests.cases.estimators import W_TEST, Y_TEST, W, Y
 
@@ -195,7 +195,7 @@ def test_a_word_may_lack_a_class() -> None:
 def test_the_model_is_saved_and_tags(tmp_path: Path) -> None:
     hmm = HMM().fit(W, Y)
     hmm.model_.save(tmp_path / "hmm.crf")
-    model = Model.load(tmp_path / "hmm.crf")
+    model = SequenceModel.load(tmp_path / "hmm.crf")
     assert Tagger(model).tag(W_TEST[0]) == hmm.predict(W_TEST)[0]
     found = model.predict_proba(model.dataset([["new"]]))
     np.testing.assert_array_equal(found[0], hmm.predict_proba([["new"]])[0])

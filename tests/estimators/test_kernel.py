@@ -17,7 +17,7 @@ import crfkit
 from crfkit import ChainCRF, Likelihood, Stop
 from crfkit.errors import ModelFileError
 from crfkit.estimators.classic import KernelChainCRF
-from crfkit.estimators.classic.similarity import Factor
+from crfkit.estimators.classic.gram import Factor
 from crfkit.objectives import MaxMargin
 from crfkit.optimize.classic import ExponentiatedMargin
 from tests.cases.estimators import X_TEST, Y_TEST, Y
@@ -91,7 +91,7 @@ def test_a_function_is_the_kernel_that_it_computes(tmp_path: Path) -> None:
     named = KernelChainCRF(kernel="rbf", gamma=0.5).fit(X_XOR, Y_XOR)
     own = KernelChainCRF(kernel=rbf_kernel, kernel_params={"gamma": 0.5}).fit(X_XOR, Y_XOR)
     assert own.predict(TEST[0]) == named.predict(TEST[0])
-    with pytest.raises(ValueError, match="the kernel is a function, which a file without code cannot keep"):
+    with pytest.raises(ValueError, match="kernel is a function, which a file cannot keep"):
         own.save(tmp_path / "m.kcrf")
     assert not list(tmp_path.iterdir())
 
@@ -107,11 +107,7 @@ def test_files(tmp_path: Path) -> None:
         again.model_.potentials(again._data(TEST[0]).batch).node,
         crf.model_.potentials(crf._data(TEST[0]).batch).node,
     )
-    with pytest.raises(
-        ModelFileError,
-        match=r"holds a KernelChainCRF, not a model; open it with KernelChainCRF\.load\(path\)",
-    ):
-        crfkit.load(path)
+    assert crfkit.load(path).predict(TEST[0]) == crf.predict(TEST[0])
     broken = bytearray(path.read_bytes())
     broken[-9] ^= 1
     path.write_bytes(broken)

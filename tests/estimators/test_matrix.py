@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import pickle
+import re
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -14,13 +16,23 @@ import joblib  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import estimators
+import crfkit
+from crfkit import Chain, ChainCRF, FeatureSelection, HiddenSequenceCRF, Likelihood, Stop, estimators
+from crfkit.constraints import START, STOP, AtMost, Forbid
+from crfkit.estimators.classic import KernelChainCRF
+from crfkit.estimators.keeping import InFiles
+from crfkit.features import ItemExtractor
+from crfkit.inference.graphs import GraphLabeling, GraphMarginals
+from crfkit.models import SequenceModel
+from crfkit.models.files import write_model
+from crfkit.optimize import LBFGS
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.tags import spans, to_tags
 from tests.cases.estimator_matrix import ALWAYS, NOT_YET, REASONS, TABLE, VERBS
-from tests.cases.every_estimator import CASES, same
+from tests.cases.every_estimator import CASES, Case, same
 
 NAMES = [*estimators.ESTIMATORS]
 
@@ -94,28 +106,130 @@ def test_a_grid_search_finds_parameters(name: str, subject: str) -> None:
 
 
 SAVED = [name for name in CASES if hasattr(CASES[name].make(), "save") and name != "SemiCRF of functions"]
+#: Those whose files also say which estimator it was.
+NAMED = [name for name in SAVED if isinstance(CASES[name].make(), InFiles)]
+
+
+def answers(one: Case, made: Any) -> list[Any]:
+    """Return what an estimator or a model says of the data of a case, in the form of the estimator."""
+    found = [made.predict(one.X)]
+    if isinstance(made, SequenceModel) and isinstance(one.make(), HiddenSequenceCRF):
+        found = [np.array([labels[0] for labels in found[0]])]
+    elif hasattr(made, "predict_proba"):
+        found.append(made.predict_proba(one.X))
+    return [dict(each.labels) if isinstance(each, GraphLabeling) else plain(each) for each in found]
+
+
+def plain(found: Any) -> Any:
+    return dict(found.node) if isinstance(found, GraphMarginals) else found
 
 
 @pytest.mark.parametrize("name", SAVED)
 def test_what_is_saved_and_loaded_predicts_the_same(name: str, tmp_path: Path) -> None:
-    one = CASES[name]
+    one, path = CASES[name], tmp_path / "m.crf"
     made = one.fitted()
-    made.save(tmp_path / "m.crf")
-    again = type(made).load(tmp_path / "m.crf")
-    assert same(made.predict(one.X), again.predict(one.X))
+    made.save(path)
+    again = type(made).load(path)
+    model = crfkit.load(path)
+    wanted = answers(one, made)
+    for other in (again, model):
+        found = answers(one, other)
+        assert all(same(ours, theirs) for ours, theirs in zip(wanted, found, strict=False))
+        assert len(found) == len(wanted) or isinstance(made, HiddenSequenceCRF)
     assert same(getattr(made, "classes_", None), getattr(again, "classes_", None))
     labels = () if one.y is None else (one.y,)
     assert made.score(one.X, *labels) == again.score(one.X, *labels)
+    if name in NAMED and hasattr(made, "explain") and not isinstance(one.X, GraphBatch):
+        assert str(made.explain(one.X[0])) == str(again.explain(one.X[0])) == str(model.explain(one.X[0]))
 
 
-def test_files_of_others_and_functions_are_refused_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "m.crf"
-    CASES["ChainCRF"].fitted().save(path)
-    for name in ("SemiCRF", "MEMM", "HiddenChainCRF", "GraphCRF", "HiddenSequenceCRF"):
+@pytest.mark.parametrize("name", NAMED)
+def test_a_file_is_the_estimator(name: str, tmp_path: Path) -> None:
+    one = CASES[name]
+    made = one.fitted()
+    made.save(tmp_path / "m.crf")
+    data = (tmp_path / "m.crf").read_bytes()
+    again = type(made).load(tmp_path / "m.crf")
+    assert repr(again.get_params()) == repr(made.get_params())
+    assert {*vars(made)} - {"_data_held", "experts_"} == {*vars(again)} - {"_data_held"}
+    assert made.n_iter_ == again.n_iter_
+    equal = one.make().fit(one.X) if one.y is None else one.make().fit(one.X, one.y)
+    for other in (made.model_, again, again.model_, equal, crfkit.load(tmp_path / "m.crf")):
+        other.save(tmp_path / "again.crf")
+        assert (tmp_path / "again.crf").read_bytes() == data
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_another_class_in_the_file_is_named(name: str, tmp_path: Path) -> None:
+    made = CASES[name].fitted()
+    made.save(tmp_path / "m.crf")
+    for other in {*NAMES} - {type(made).__name__}:
+        if issubclass(kind(other), InFiles):
+            held = rf"m\.crf holds a fitted {type(made).__name__}, .*crfkit\.load"
+            with pytest.raises(TypeError, match=held):
+                kind(other).load(tmp_path / "m.crf")
+
+
+def test_functions_that_prediction_needs_are_refused_by_name(tmp_path: Path) -> None:
+    kernel = KernelChainCRF(kernel=rbf_kernel).fit(CASES["KernelChainCRF"].X, CASES["KernelChainCRF"].y)
+    for made, why in (
+        (CASES["SemiCRF of functions"].fitted(), "segment_features are functions, which a file cannot keep"),
+        (kernel, "kernel is a function, which a file cannot keep"),
+    ):
+        for save in (made.save, made.model_.save, partial(write_model, made.model_, kind="crfsuite")):
+            with pytest.raises(ValueError, match=why):
+                save(tmp_path / "m.crf")
+        assert not (tmp_path / "m.crf").exists()
+
+
+def test_functions_of_training_are_left_out_and_listed(tmp_path: Path) -> None:
+    one = CASES["ChainCRF"]
+
+    def right(gold: list[list[str]], found: list[list[str]]) -> float:
+        return float(gold == found)
+
+    made = ChainCRF(metric=right, init=one.fitted().model_, l2=0.5).fit(one.X, one.y)
+    made.save(tmp_path / "m.crf")
+    again = ChainCRF.load(tmp_path / "m.crf")
+    assert (again.metric, again.init, again.l2) == ("auto", None, 0.5)
+    assert again.predict(one.X) == made.predict(one.X)
+    assert crfkit.load(tmp_path / "m.crf").estimator.left_out == ("init", "metric")
+
+
+def test_parameters_of_all_kinds_come_back(tmp_path: Path) -> None:
+    one = CASES["ChainCRF"]
+    apart = Chain(constraints=[Forbid(re.compile("b|c"), STOP), Forbid(START, "b")])
+    made = ChainCRF(
+        structure=apart,
+        objective=Likelihood(l2=0.5),
+        optimizer=LBFGS(memory=4),
+        selection=FeatureSelection(min_count=1),
+        stop=Stop(max_iterations=7),
+        constraints=[AtMost("a", 9)],
+        random_state=None,
+        n_jobs=1,
+    )
+    labels = [["a" if t in (0, len(y) - 1) else label for t, label in enumerate(y)] for y in one.y]
+    made.fit(one.X, labels)
+    made.save(tmp_path / "m.crf")
+    assert repr(ChainCRF.load(tmp_path / "m.crf")) == repr(made)
+    assert ChainCRF.load(tmp_path / "m.crf").get_params() == made.get_params()
+
+
+def test_files_that_no_estimator_wrote_are_opened_too(tmp_path: Path) -> None:
+    one = CASES["ChainCRF"]
+    trained = crfkit.train(ItemExtractor()(one.X, one.y), structure=Chain(order=2))
+    trained.save(tmp_path / "m.crf")
+    write_model(CASES["ChainCRF"].fitted().model_, tmp_path / "m.crfsuite", "crfsuite")
+    own = ChainCRF.load(tmp_path / "m.crf")
+    assert own.predict(one.X) == trained.predict(one.X)
+    assert own.structure == Chain(order=2)
+    assert ChainCRF.load(tmp_path / "m.crfsuite").predict(one.X) == crfkit.load(
+        tmp_path / "m.crfsuite"
+    ).predict(one.X)
+    for name in ("SemiCRF", "MEMM", "HiddenChainCRF", "GraphCRF", "HiddenSequenceCRF", "BoostedCRF"):
         with pytest.raises(TypeError, match=r"m\.crf holds .*: use crfkit\.load"):
-            kind(name).load(path)
-    with pytest.raises(ValueError, match="segment_features are functions, which a file cannot keep"):
-        CASES["SemiCRF of functions"].fitted().save(path)
+            kind(name).load(tmp_path / "m.crf")
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE if TABLE[name][VERBS.index("entropy")] == "y"])

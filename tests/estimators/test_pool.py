@@ -12,9 +12,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import Likelihood, Model, Stop
+from crfkit import Likelihood, Stop
 from crfkit.estimators.classic import OpinionPool
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from crfkit.structures import LocalChain
 from crfkit.structures.constraints import Forbid
 from crfkit.training.classic import subsets
@@ -42,7 +43,7 @@ def test_learns_and_answers_as_one_chain(options: dict[str, Any], tmp_path: Path
     assert len(made.experts_) == len(made.weights_) == len(made.subsets_)
     assert made.weights_.sum() == pytest.approx(1.0)
     made.model_.save(tmp_path / "pool.crf")
-    again = Model.load(tmp_path / "pool.crf")
+    again = SequenceModel.load(tmp_path / "pool.crf")
     assert again.predict(again.dataset(X_TEST)) == made.predict(X_TEST)
     assert again.training is not None
     assert "a pool of" in again.training.notes[0]
@@ -82,7 +83,7 @@ def test_positional_by_template_and_by_name() -> None:
     assert crfpp.fit(W, Y).subsets_ == ["current", "before", "after"]
 
 
-def _weighted(model: Model) -> list[tuple[str, str]]:
+def _weighted(model: SequenceModel) -> list[tuple[str, str]]:
     from crfkit.models.explain import state_weights
 
     return [pair for pair, weight in state_weights(model).items() if weight != 0.0]

@@ -1,98 +1,20 @@
-"""What is saved predicts what the estimator predicts, from the same X; or saving says what else to save."""
+"""What is saved predicts what the estimator predicts, from the same X; the shell reads it or says why not."""
 
 from __future__ import annotations
 
-import pickle
+import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import crfkit
-from crfkit import ChainCRF, HiddenChainCRF, Model
-from crfkit.errors import DataWarning, ModelFileError
+from crfkit import ChainCRF, HiddenChainCRF
 from crfkit.estimators.classic import CodeCRF
-from crfkit.features import ItemExtractor
-from crfkit.features.segments import phrase, segment_features
-from crfkit.models.files import write_model
-from crfkit.models.graph_model import GraphModel
-from tests.cases.every_estimator import CASES, ITEMS, Case, same
-
-#: Whose model does not stand alone -> what its refusal names.
-PARTS = {
-    "BoostedCRF": r"estimator\.save\(path\).*BoostedCRF\.load\(path\)",
-    "KernelChainCRF": r"estimator\.save\(path\).*KernelChainCRF\.load\(path\)",
-    "KernelChainCRF of items": r"estimator\.save\(path\).*KernelChainCRF\.load\(path\)",
-    "VotedPerceptron": r"estimator\.save\(path\).*VotedPerceptron\.load\(path\)",
-    "CodeCRF by Hamming": r"estimator\.save\(folder\).*CodeCRF\.load\(folder\).*decoder=\"product\"",
-    "CodeCRF by marginals": r"estimator\.save\(folder\).*CodeCRF\.load\(folder\)",
-    "BayesianCRF": r"pickle the estimator, or save estimator\.map_",
-}
-
-
-def predicted(name: str, one: Case, model: Any) -> Any:
-    """Return what a model that was loaded predicts from the X of its estimator, in the same form."""
-    made = one.fitted()
-    if isinstance(model, GraphModel):  # graphs are made of X by the estimator, or are X
-        return model.predict(made.batch(one.X) if hasattr(made, "batch") else one.X)
-    if name == "SemiCRF of functions":  # which no file keeps, and which predict asks for
-        with pytest.raises(ValueError, match=r"segment_features\(X, max_length, functions, like=model\)"):
-            model.predict(one.X)
-        longest = max(model.structure.max_length)
-        return model.predict(segment_features(one.X, longest, [phrase], like=model))
-    found = model.predict(one.X)
-    return np.array([labels[0] for labels in found]) if name == "HiddenSequenceCRF" else found
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_file_of_the_model_predicts_the_same_or_is_refused(name: str, tmp_path: Path) -> None:
-    one, path = CASES[name], tmp_path / "m.crf"
-    made = one.fitted()
-    if name in PARTS:
-        with pytest.raises(ValueError, match=rf"would lack .*{PARTS[name]}"):
-            made.model_.save(path)
-        if isinstance(made.model_, Model):
-            for write in (made.model_.to_bytes, lambda: write_model(made.model_, path, "crfsuite")):
-                with pytest.raises(ValueError, match=PARTS[name]):
-                    write()
-        assert not path.exists()
-        return
-    made.model_.save(path)
-    model = crfkit.load(path)
-    if isinstance(model, GraphModel):
-        batch = made.batch(one.X) if hasattr(made, "batch") else one.X
-        assert same(made.model_.predict(batch), predicted(name, one, model))
-    else:
-        assert same(made.predict(one.X), predicted(name, one, model))
-
-
-#: Estimators with files that only they open; those of others are files of their models.
-OWN = ("BoostedCRF", "KernelChainCRF", "VotedPerceptron", "CodeCRF")
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(OWN)])
-def test_the_file_of_an_estimator_predicts_the_same(name: str, tmp_path: Path) -> None:
-    one, path = CASES[name], tmp_path / "estimator"
-    made = one.fitted()
-    made.save(path)
-    kind = type(made)
-    again = kind.load(path)
-    assert same(made.predict(one.X), again.predict(one.X))
-    assert again.score(one.X, one.y) == made.score(one.X, one.y)
-    assert again.model_.lacks == made.model_.lacks  # neither is its model saved by itself
-    again.save(tmp_path / "again")
-    assert same(made.predict(one.X), kind.load(tmp_path / "again").predict(one.X))
-    for door in (crfkit.load, Model.load):
-        with pytest.raises(ModelFileError, match=rf"{kind.__name__}.*open it with {kind.__name__}\.load"):
-            door(path)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_pickle_predicts_the_same(name: str) -> None:
-    one = CASES[name]
-    again = pickle.loads(pickle.dumps(one.fitted()))
-    assert same(one.fitted().predict(one.X), again.predict(one.X))
+from crfkit.models import SequenceModel, Tagger
+from crfkit.models.reading import read
+from tests.cases.cli import run
+from tests.cases.every_estimator import CASES, ITEMS, same
 
 
 def test_the_decision_rule_stays_with_the_model(tmp_path: Path) -> None:
@@ -113,25 +35,60 @@ def test_the_decision_rule_stays_with_the_model(tmp_path: Path) -> None:
     crf.set_params(decoding="posterior")
     assert crf.predict(X) == crf.model_.predict(X) == free
     plain = ChainCRF().fit(X, y).model_
-    posterior = Model.from_bytes(
-        Model(plain.structure, plain.layout, plain.names, plain.w, decision="posterior").to_bytes()
+    posterior = SequenceModel.from_bytes(
+        SequenceModel(plain.structure, plain.layout, plain.names, plain.w, decision="posterior").to_bytes()
     )
     assert posterior.predict(X) == plain.predict(X, method="posterior")
     assert [crfkit.models.Tagger(posterior).tag(x) for x in X] == posterior.predict(X)
     with pytest.raises(ValueError, match='decision is \'loud\', expected "viterbi" or "posterior"'):
-        Model(plain.structure, plain.layout, plain.names, plain.w, decision="loud")  # type: ignore[arg-type]
+        SequenceModel(plain.structure, plain.layout, plain.names, plain.w, decision="loud")  # type: ignore[arg-type]
 
 
-def test_another_decoder_of_a_code_is_refused_or_not_from_then_on() -> None:
+def test_another_decoder_of_a_code_holds_for_the_model_and_its_file(tmp_path: Path) -> None:
     crf = CodeCRF().fit(ITEMS, CASES["CodeCRF"].y)
-    assert crf.model_.to_bytes()
-    with pytest.raises(ValueError, match="CodeCRF"):
-        crf.set_params(decoder="hamming").model_.to_bytes()
-    assert crf.set_params(decoder="product").model_.to_bytes()
+    bytes_of = {}
+    for decoder in ("product", "hamming", "marginals"):
+        crf.set_params(decoder=decoder).save(tmp_path / "m.crf")
+        bytes_of[decoder] = (tmp_path / "m.crf").read_bytes()
+        found = crfkit.load(tmp_path / "m.crf").predict(ITEMS)
+        assert found == crf.predict(ITEMS) == crf.model_.predict(ITEMS)
+        assert CodeCRF.load(tmp_path / "m.crf").decoder == decoder
+    assert len({*bytes_of.values()}) == 3
 
 
-def test_leaves_that_nobody_finds_are_not_labeled_without_a_word() -> None:
-    model = CASES["BoostedCRF"].fitted().model_
-    words = ItemExtractor()([[["the"], ["dog"]] * 120])
-    with pytest.warns(DataWarning, match="of 238 .*knows none"):
-        model.predict(words)
+def test_a_feature_map_takes_what_the_estimator_takes() -> None:
+    boosted, kernel = CASES["BoostedCRF"], CASES["KernelChainCRF of items"]
+    for one in (boosted, kernel):
+        made = one.fitted()
+        model = made.model_
+        data = model.dataset(one.X, one.y)
+        raw = read(one.X, None)
+        assert same(model.predict(raw), made.predict(one.X))  # a Dataset as it is read
+        assert same(model.predict(data), made.predict(one.X))  # and as the map makes it
+        assert same(model.predict(model.batch_of(one.X)), made.predict(one.X))
+        assert model.score(one.X, one.y) == made.score(one.X, one.y)
+        assert [Tagger(model).tag(x) for x in one.X[:3]] == made.predict(one.X[:3])
+    with pytest.raises(ValueError, match="X has named ones"):
+        boosted.fitted().model_.predict([[["the"], ["dog"]]])
+    with pytest.raises(ValueError, match="X has 2 real-valued columns, the model was fitted with 3"):
+        boosted.fitted().model_.predict([np.zeros((2, 2))])
+
+
+@pytest.mark.parametrize("name", ["BoostedCRF", "KernelChainCRF", "VotedPerceptron", "CodeCRF by Hamming"])
+def test_the_shell_tags_or_refuses_in_one_sentence(name: str, tmp_path: Path) -> None:
+    one = CASES[name]
+    one.fitted().save(tmp_path / "m.crf")
+    items = "\n".join(json.dumps({"items": x}) for x in ITEMS) + "\n"
+    (tmp_path / "items.jsonl").write_text(items)
+    files = [str(tmp_path / "m.crf"), str(tmp_path / "items.jsonl")]
+    if one.X is not ITEMS:
+        done = run("tag", *files, status=2)
+        assert "m.crf reads arrays of real numbers" in done.output.replace("\n", " ")
+        assert "crfkit.load" in done.output
+        return
+    done = run("tag", *files)
+    labels = [line for line in done.output.split("\n") if line and not line.startswith("crfkit")]
+    assert labels == [label for labels in one.fitted().predict(ITEMS) for label in labels]
+    for command in (["tag", *files, "--json"], ["explain", *files], ["rank", *files]):
+        done = run(*command, status=2)
+        assert "without probabilities" in done.output.replace("\n", " ")

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from crfkit import Likelihood, Model, SemiCRF, SemiMarkov, Stop, inference
+from crfkit import Likelihood, SemiCRF, SemiMarkov, Stop, inference
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from tests.cases.spans import bare
 
 WORDS = [
@@ -53,7 +54,7 @@ def test_tags_come_back_in_their_scheme(scheme: str, tmp_path: Path) -> None:
     assert fitted.model_.scheme == scheme
     assert fitted.predict(x) == y
     fitted.model_.save(tmp_path / "m.crf")
-    loaded = Model.load(tmp_path / "m.crf")
+    loaded = SequenceModel.load(tmp_path / "m.crf")
     assert loaded.scheme == scheme
     assert loaded.predict(x) == y
     assert bare(loaded.predict_spans(x)) == [[(0, 2, "C")], [(0, 1, "C")]]
@@ -177,7 +178,7 @@ def test_recipes_of_segments_stay_with_the_model(tmp_path: Path) -> None:
     assert {"begin", "end", "segment"} <= {block.name for block in model.layout.blocks if len(block.cell)}
     assert fitted.predict(X) == Y
     model.save(tmp_path / "m.crf")
-    again = Model.load(tmp_path / "m.crf")
+    again = SequenceModel.load(tmp_path / "m.crf")
     assert again.predict(X) == Y
     np.testing.assert_array_equal(again.predict_proba(X)[0], model.predict_proba(X)[0])
     bare = ItemExtractor()([[["w[0]=York"]]])

@@ -16,7 +16,6 @@ import crfkit
 from crfkit import Chain, ChainCRF
 from crfkit.constraints import Forbid
 from crfkit.data.batch import Batch
-from crfkit.errors import ModelFileError
 from crfkit.estimators.classic import VotedPerceptron
 from crfkit.linear.score import score
 from crfkit.objectives import Perceptron
@@ -139,10 +138,14 @@ def test_files(tmp_path: Path) -> None:
     assert again.voting == "labelings"
     assert again.predict(X_TEST) == voted.predict(X_TEST)
     assert pickle.loads(pickle.dumps(voted)).predict(X_TEST) == voted.predict(X_TEST)
-    with pytest.raises(
-        ModelFileError, match=r"holds a VotedPerceptron, not a model; .*VotedPerceptron\.load\(path\)"
-    ):
-        crfkit.load(tmp_path / "v.crf")
+    model = crfkit.load(tmp_path / "v.crf")
+    assert model.predict(X_TEST) == voted.predict(X_TEST)
+    for verb in ("predict_proba", "kbest", "entropy", "explain"):
+        assert not hasattr(model, verb)
+    with pytest.raises(AttributeError, match="VotedModel has no kbest: labels are decided by votes"):
+        model.kbest(X_TEST, 2)
+    with pytest.raises(ValueError, match="decided by votes: leave given, method and constraints out"):
+        model.predict(X_TEST, method="posterior")
 
 
 def test_conventions_and_refusals() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import FeatureSelection, Model, _native, train
+from crfkit import FeatureSelection, _native, train
 from crfkit.data import Dataset
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Conjunctions, Extractor, ItemExtractor, Recipe
 from crfkit.features.conjunctions import conjoined
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.decoder import covers
 from crfkit.models.files import write_model
 from crfkit.models.files.recipes import conjunctions_of
@@ -90,7 +90,7 @@ def xor(rng: np.random.Generator, count: int = 60) -> tuple[list[list[list[str]]
 BOTH = Conjunctions([(f"u={u}", f"v={v}") for u in (0, 1) for v in (0, 1)])
 
 
-def learned(**options: Any) -> tuple[Model, list[list[list[str]]], list[list[str]]]:
+def learned(**options: Any) -> tuple[SequenceModel, list[list[list[str]]], list[list[str]]]:
     X, y = xor(np.random.default_rng(5))
     return train(BOTH(ItemExtractor()(X[:40], y[:40])), **options), X[40:], y[40:]
 
@@ -112,9 +112,9 @@ def test_a_model_makes_them_of_data_of_every_kind(tmp_path: Path) -> None:
     data = ItemExtractor()(X, y)
     path = tmp_path / "m.crf"
     model.save(path)
-    loaded = Model.load(path)
+    loaded = SequenceModel.load(path)
     assert loaded.conjunctions == BOTH
-    for one in (model, loaded, Model.from_bytes(model.to_bytes(compact=True))):
+    for one in (model, loaded, SequenceModel.from_bytes(model.to_bytes(compact=True))):
         assert one.predict(X) == one.predict(data) == y
         assert one.predict(one.dataset(X).batch) == y  # ids of the model
         assert one.predict(one.batch_of(X)) == y
@@ -137,12 +137,12 @@ def test_parts_without_weights_stay_in_the_file() -> None:
         w[model.layout.node_ptr[a] : model.layout.node_ptr[a + 1]] = 0.0
     silent = replace(model, w=w)
     for compact in (False, True):
-        again = Model.from_bytes(silent.to_bytes(compact=compact))
+        again = SequenceModel.from_bytes(silent.to_bytes(compact=compact))
         assert again.predict(X) == y
         assert set(parts) <= set(again.attributes.strings())
     for a in model.attributes.ids(["u=1|v=1", "u=0|v=1"]).tolist():
         w[model.layout.node_ptr[a] : model.layout.node_ptr[a + 1]] = 0.0
-    fewer = Model.from_bytes(replace(model, w=w).to_bytes())
+    fewer = SequenceModel.from_bytes(replace(model, w=w).to_bytes())
     assert set(fewer.attributes.strings()) == {"u=0", "v=0", "u=1", "u=0|v=0", "u=1|v=0"}
     assert fewer.conjunctions is not None
     assert set(fewer.conjunctions.names) == {"u=0|v=0", "u=1|v=0"}
@@ -160,7 +160,7 @@ def test_with_a_recipe_and_in_blocks(tmp_path: Path) -> None:
     blocks = BlockedData.write(tmp_path / "blocks", [made])
     for model in (train(made), train(blocks)):
         assert model.predict(columns) == y
-        assert Model.from_bytes(model.to_bytes()).predict(columns) == y
+        assert SequenceModel.from_bytes(model.to_bytes()).predict(columns) == y
 
 
 def test_what_cannot_be_made_is_refused(tmp_path: Path) -> None:

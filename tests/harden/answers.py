@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import Model, inference
+from crfkit import inference
 from crfkit.cli import main
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.graphs.text_columns import column_graphs
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.files import read_model_bytes, written
 from crfkit.models.files.kinds import FOREIGN
@@ -33,7 +33,7 @@ Question = Callable[[], object]
 TOKENS = ["The", "New", "York", "a"]
 
 
-def ask(model: Model | GraphModel) -> None:
+def ask(model: SequenceModel | GraphModel) -> None:
     """Ask a model everything; a ValueError is an answer, other exceptions are not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -54,7 +54,7 @@ def _of_graph(model: GraphModel) -> Iterator[Question]:
     yield lambda: any_model_of(graph_bytes(model), "again")
 
 
-def _of_chain(model: Model) -> Iterator[Question]:
+def _of_chain(model: SequenceModel) -> Iterator[Question]:
     for X in _data(model):
         yield partial(model.predict, X, threads=1)
         yield partial(model.predict, X, method="posterior", threads=1)
@@ -82,24 +82,24 @@ def _of_chain(model: Model) -> Iterator[Question]:
         yield partial(_converted, model, kind)
 
 
-def _explained(model: Model, X: Any) -> None:
+def _explained(model: SequenceModel, X: Any) -> None:
     data = model.dataset(X)
     for n in range(len(data)):
         model.explain(data[n : n + 1], threads=1)
 
 
-def _likelihood(model: Model, X: Any) -> None:
+def _likelihood(model: SequenceModel, X: Any) -> None:
     model.log_prob(X, model.predict(X, threads=1), threads=1)
 
 
-def _scores(model: Model, X: Any) -> Any:
+def _scores(model: SequenceModel, X: Any) -> Any:
     try:
         return model.potentials(model.batch_of(X, threads=1), threads=1)
     except ValueError:
         return None
 
 
-def _data(model: Model) -> Iterator[Any]:
+def _data(model: SequenceModel) -> Iterator[Any]:
     """Yield what the model may be asked about: ids, items, rows of its columns; few, and of small size."""
     A, E, D = model.layout.attributes, model.layout.edge_attributes, model.layout.dense
     if D * model.layout.labels < 1 << 20:
@@ -118,7 +118,7 @@ def _data(model: Model) -> Iterator[Any]:
         yield Columns.from_rows([[[token] * len(names) for token in TOKENS]], names=names)
 
 
-def _converted(model: Model, kind: str) -> None:
+def _converted(model: SequenceModel, kind: str) -> None:
     written = FOREIGN[kind].writer()(model)  # refuses what such a file cannot hold
     try:
         read_model_bytes(written, kind)

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from crfkit import Model
+from crfkit.models import SequenceModel
 from tests.harden.case import Input, Outcome
 from tests.harden.processes import command, start, write_data
 
@@ -25,8 +25,8 @@ OPTIONS = ["--quiet", "--jobs", "1", "--max-iterations", "25", "--tolerance", "0
 
 SAVING = """
 import sys
-from crfkit import Model
-old, new = (Model.load(path) for path in sys.argv[1:3])
+from crfkit.models import SequenceModel
+old, new = (SequenceModel.load(path) for path in sys.argv[1:3])
 print("ready", flush=True)
 while True:
     new.save(sys.argv[3])
@@ -65,7 +65,7 @@ def prepare(folder: Path, lines: int) -> None:
     begun = time.perf_counter()
     finish(training(folder, "new.crf", "undisturbed"))
     (folder / "seconds").write_text(str(time.perf_counter() - begun))
-    new = Model.load(folder / "new.crf")
+    new = SequenceModel.load(folder / "new.crf")
     replace(new, w=-new.w).save(folder / "old.crf")
 
 
@@ -73,7 +73,7 @@ def killed_training(folder: Path, runs: int, seed: int) -> Counter[str]:
     """Kill training so many times, in folders of `prepare`; return what was seen."""
     chance, seen = random.Random(seed), Counter[str]()
     seconds = float((folder / "seconds").read_text())
-    old, expected = (folder / "old.crf").read_bytes(), Model.load(folder / "new.crf").w.tobytes()
+    old, expected = (folder / "old.crf").read_bytes(), SequenceModel.load(folder / "new.crf").w.tobytes()
     path, checkpoint = folder / "model.crf", folder / "run" / "checkpoint.safetensors"
     shutil.copy(folder / "old.crf", path)
     while seen["kills"] < runs:
@@ -95,13 +95,13 @@ def killed_training(folder: Path, runs: int, seed: int) -> Counter[str]:
         if path.read_bytes() == old:
             seen["old model"] += 1
             continue
-        if Model.load(path).w.tobytes() != expected:
+        if SequenceModel.load(path).w.tobytes() != expected:
             raise BrokenError("the new model differs from that of an undisturbed run")
         seen["new model"] += 1
         shutil.copy(folder / "old.crf", path)
         shutil.rmtree(folder / "run")
     finish(training(folder, path.name, "run"))
-    if Model.load(path).w.tobytes() != expected:
+    if SequenceModel.load(path).w.tobytes() != expected:
         raise BrokenError("the resumed run differs from an undisturbed one")
     return seen
 
@@ -112,7 +112,7 @@ def killed_saving(folder: Path, runs: int, seed: int) -> Counter[str]:
     path = folder / "saved.crf"
     files = {(folder / f"{name}.crf").read_bytes(): name for name in ("old", "new")}
     shutil.copy(folder / "old.crf", path)
-    if [Model.load(folder / f"{name}.crf").to_bytes() for name in ("old", "new")] != list(files):
+    if [SequenceModel.load(folder / f"{name}.crf").to_bytes() for name in ("old", "new")] != list(files):
         raise BrokenError("a model that is loaded does not give the bytes of its file")
     for _ in range(runs):
         child = start("-c", SAVING, folder / "old.crf", folder / "new.crf", path)

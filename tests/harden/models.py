@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from crfkit import Model
+from crfkit.models import SequenceModel
 from crfkit.models.files import read_model_bytes
 from crfkit.models.files.native import any_model_of
 from crfkit.models.graph_model import GraphModel
@@ -62,7 +62,7 @@ def mutate(seed: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
-def opened(data: bytes, source: str) -> Model | GraphModel:
+def opened(data: bytes, source: str) -> SequenceModel | GraphModel:
     """Open a model; an error must name the source."""
     try:
         return any_model_of(data, source) if data[8:9] == b"{" else read_model_bytes(data, source=source)

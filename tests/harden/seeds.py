@@ -8,14 +8,23 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crfkit import Chain, FeatureSelection, Graph, GraphCRF, HiddenChainCRF, Model, SemiMarkov, Stop, train
-from crfkit.constraints import AtMost, AtMostOnce, Before, Forbid, Implies, LinearConstraint, Scheme
+from crfkit import Chain, FeatureSelection, Graph, GraphCRF, HiddenChainCRF, SemiMarkov, Stop, train
+from crfkit.constraints import (
+    AtMost,
+    AtMostOnce,
+    Before,
+    Forbid,
+    Implies,
+    LinearConstraint,
+    Scheme,
+)
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Conjunctions, Dictionary, Extractor, ItemExtractor, Recipe
 from crfkit.features.dialects import parse_recipe
 from crfkit.graphs import Clique
 from crfkit.inference.constrained.kinds import GlobalConstraint
+from crfkit.models import SequenceModel
 from crfkit.models.files.graphs import graph_pieces
 from crfkit.models.graph_model import GraphModel
 from crfkit.structures.constraints import Constraint
@@ -37,7 +46,7 @@ def columns(recipe: Recipe, longest: int | None = None) -> Dataset:
     )
 
 
-def dialect(text: str, name: Literal["crfkit", "crfpp", "wapiti"]) -> Model:
+def dialect(text: str, name: Literal["crfkit", "crfpp", "wapiti"]) -> SequenceModel:
     return train(columns(parse_recipe(text, name)), stop=SHORT)
 
 
@@ -46,7 +55,7 @@ def items(hashed: int | None = None) -> Dataset:
     return ItemExtractor(hashed)(X, [["P", "Q", "R"], ["Q", "P"], ["R"]])
 
 
-def of_order(order: int) -> Model:
+def of_order(order: int) -> SequenceModel:
     both: list[Constraint] = [Scheme("BIO"), Forbid("O", "O")]
     return train(
         columns(Recipe.parse("bias; word[0]; suffix(word, 2)[0]")),
@@ -55,7 +64,7 @@ def of_order(order: int) -> Model:
     )
 
 
-def segments() -> Model:
+def segments() -> SequenceModel:
     towns = Dictionary(["New York", "York", "Boston"])
     text = (
         "bias; word[-1..0]; begin: word[-1]; end: word[1]; segment: word[..] & length\n"
@@ -65,13 +74,15 @@ def segments() -> Model:
     return train(columns(Recipe.parse(text, {"towns": towns}), longest=3), **parts)
 
 
-def hidden() -> Model:
+def hidden() -> SequenceModel:
     X = [[["a"], ["b"], ["c"], ["a"]], [["c"], ["b"]]]
-    model: Model = HiddenChainCRF(states=2, stop=SHORT).fit(X, [["P", "P", "Q", "Q"], ["Q", "P"]]).model_
+    model: SequenceModel = (
+        HiddenChainCRF(states=2, stop=SHORT).fit(X, [["P", "P", "Q", "Q"], ["Q", "P"]]).model_
+    )
     return model
 
 
-def constrained() -> Model:
+def constrained() -> SequenceModel:
     rules: list[GlobalConstraint] = [
         AtMost("LOC", 2),
         AtMostOnce(["LOC"]),
@@ -83,17 +94,17 @@ def constrained() -> Model:
     return train(columns(Recipe.parse("word[0]; pos[0]")), **parts).constrained(rules)
 
 
-def calibrated() -> Model:
+def calibrated() -> SequenceModel:
     data = columns(Recipe.parse("word[0]; pos[0]"))
     return train(data, stop=SHORT).calibrated(data, method="isotonic")
 
 
-def conjoined() -> Model:
+def conjoined() -> SequenceModel:
     pairs = Conjunctions([("a", "b"), ("c", "d")])
     return train(pairs(items()), stop=SHORT)
 
 
-def chosen_weights() -> Model:
+def chosen_weights() -> SequenceModel:
     return train(items(), selection=FeatureSelection(which="all", start=True, stop=True), stop=SHORT)
 
 

@@ -14,7 +14,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.linear.fast.steps import gold_edges
 from crfkit.linear.group_counts import GroupCounts
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model, Names
+from crfkit.models.model import Names, SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
@@ -249,7 +249,7 @@ def test_predictions_do_not_depend_on_the_runs(monkeypatch: pytest.MonkeyPatch) 
     layout = Layout.observed(data, L, edge_attributes=EDGES)
     labels, attributes, edges = (Alphabet(map(str, range(n))).freeze() for n in (L, layout.attributes, EDGES))
     w = np.random.default_rng(7).normal(size=layout.weights)
-    model = Model(Chain(labels.strings()), layout, Names(labels, attributes, edges), w)
+    model = SequenceModel(Chain(labels.strings()), layout, Names(labels, attributes, edges), w)
     predicted, marginals = model.predict(data), model.predict_proba(data)
     monkeypatch.setattr("crfkit.models.scoring._CELLS", 20 * (L + L * L))
     sizes = [part.positions for part, _ in model.parts(data)]

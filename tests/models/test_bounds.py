@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Graph, Model, SemiMarkov
+from crfkit import Chain, Graph, SemiMarkov
 from crfkit.data.alphabet import Alphabet
 from crfkit.errors import ModelFileError
 from crfkit.graphs import Clique
 from crfkit.linear.layout import Block, Layout
+from crfkit.models import SequenceModel
 from crfkit.models.files.native import any_model_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Names
@@ -24,17 +25,17 @@ from crfkit.structures.structure import Slot, Structure
 MB = 1 << 20
 
 
-def sparse(L: int, order: int = 1, rows: int = 0) -> Model:
+def sparse(L: int, order: int = 1, rows: int = 0) -> SequenceModel:
     """Return a chain whose attributes have two weights each."""
     labels = [f"{y:x}" for y in range(L)]
     ptr, cell = np.arange(rows + 1) * 2, np.tile(np.arange(2, dtype=np.int32), rows)
     none = (np.zeros(1, np.int64), np.zeros(0, np.int32))
     layout = Layout.of_chain(L, ptr, cell, *none, none[1], order=order)
     names = Names(Alphabet(labels), Alphabet(f"{a:x}" for a in range(rows)))
-    return Model(Chain(labels, order), layout, names, np.ones(layout.weights))
+    return SequenceModel(Chain(labels, order), layout, names, np.ones(layout.weights))
 
 
-def saying(model: Model, **claims: Any) -> bytes:
+def saying(model: SequenceModel, **claims: Any) -> bytes:
     """Return the file of a model with other claims, and sums that fit."""
     arrays, described = unpack(model.to_bytes(), "m")
     return b"".join(pack(arrays, {**described, **claims}))
@@ -53,7 +54,15 @@ def empty(structure: Structure) -> bytes:
     for slot, by in blocks:
         key = slot if by is None else by
         arrays[f"{key}_cell"], arrays[f"{key}_ptr"] = none[0], none[1][: 2 if by is None else 1]
-    described = {"format": 6, "crfkit": "0", "license": "", "notes": "", "recipe": None, "label_column": None}
+    described: dict[str, Any] = {
+        "format": 7,
+        "estimator": None,
+        "crfkit": "0",
+        "license": "",
+        "notes": "",
+        "recipe": None,
+        "label_column": None,
+    }
     described |= {"structure": structure.to_dict(), "blocks": blocks, "training": None}
     return b"".join(pack(arrays, {**described, "table_bytes": 1 << 29, "hashed": None, "constraints": []}))
 
@@ -64,15 +73,23 @@ def potts(kinds: list[Any], *cliques: list[str]) -> bytes:
     for i in range(len(cliques)):
         arrays[f"clique{i}_ptr"], arrays[f"clique{i}_cell"] = np.array([0, 1]), np.zeros(1, np.int32)
     parts = [[f"c{i}", of, "potts", False, False] for i, of in enumerate(cliques)]
-    described = {"format": 6, "crfkit": "0", "license": "", "notes": "", "training": None, "form": None}
+    described = {
+        "format": 7,
+        "estimator": None,
+        "crfkit": "0",
+        "license": "",
+        "notes": "",
+        "training": None,
+        "form": None,
+    }
     structure = {"kind": "graph", "kinds": kinds, "cliques": parts}
     return b"".join(pack(arrays, {**described, "structure": structure}))
 
 
 @pytest.mark.parametrize("claim", [1 << 29, 1 << 40])
 def test_a_claim_of_table_bytes_above_the_default_counts_as_the_default(claim: int) -> None:
-    assert Model.from_bytes(saying(sparse(3), table_bytes=claim)).layout.table_bytes == 1 << 29
-    assert Model.from_bytes(saying(sparse(3), table_bytes=7)).layout.table_bytes == 7
+    assert SequenceModel.from_bytes(saying(sparse(3), table_bytes=claim)).layout.table_bytes == 1 << 29
+    assert SequenceModel.from_bytes(saying(sparse(3), table_bytes=7)).layout.table_bytes == 7
 
 
 def test_the_table_of_rows_is_bounded_by_what_it_is_made_of() -> None:
@@ -114,14 +131,14 @@ ASK = """
 import resource, sys
 import numpy as np
 import crfkit
-from crfkit import Model
+from crfkit.models import SequenceModel
 from crfkit.models import Tagger
 from crfkit.data.batch import Batch
 
 limit = int(sys.argv[2]) + int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 model = crfkit.load(sys.argv[1])
-if isinstance(model, Model):
+if isinstance(model, SequenceModel):
     model.predict(Batch([0, 2], [0, 0, 0], []), threads=1)
     if len(model.attributes):
         Tagger(model).tag([["1"], ["2"]])
@@ -151,9 +168,9 @@ def test_a_small_model_with_large_tables_is_loaded_again(compact: bool) -> None:
     model = sparse(300, order=2, rows=3)
     data = model.to_bytes(compact=compact)
     assert len(data) < 300**3 // 8 + MB
-    again = Model.from_bytes(data)
+    again = SequenceModel.from_bytes(data)
     assert (again.structure, again.layout.weights) == (model.structure, 6)
-    assert Model.from_bytes(again.to_bytes()).w.tolist() == model.w.tolist()
+    assert SequenceModel.from_bytes(again.to_bytes()).w.tolist() == model.w.tolist()
     assert "room" not in unpack(sparse(3).to_bytes(), "m")[0]
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import MEMM, ChainCRF, HiddenChainCRF, Model, SemiCRF, inference
+from crfkit import MEMM, ChainCRF, HiddenChainCRF, SemiCRF, inference
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from crfkit.models.calibration import reliability
 from crfkit.models.files.convert import write_model
 from crfkit.models.isotonic import Isotonic
@@ -32,9 +33,9 @@ def noisy(N: int, seed: int) -> tuple[list[list[list[str]]], list[list[str]]]:
     return X, y
 
 
-def too_sure(crf: Any, factor: float = 6.0) -> Model:
+def too_sure(crf: Any, factor: float = 6.0) -> SequenceModel:
     """A model with weights that are too large."""
-    model: Model = crf.set_params(n_jobs=1).fit(*noisy(120, 0)).model_
+    model: SequenceModel = crf.set_params(n_jobs=1).fit(*noisy(120, 0)).model_
     return replace(model, w=model.w * factor)
 
 
@@ -69,10 +70,10 @@ def test_isotonic_regression_maps_labels_and_segments(crf: Any, tmp_path: Path) 
     np.testing.assert_allclose(np.concatenate(honest.predict_proba(X)).sum(axis=1), 1.0, atol=1e-12)
     assert all(0.0 < p < 1.0 for several in honest.predict_spans(X) for *_, p in several)
     honest.save(tmp_path / "m.crf")
-    again = Model.load(tmp_path / "m.crf")
+    again = SequenceModel.load(tmp_path / "m.crf")
     assert again.predict_spans(X) == honest.predict_spans(X) != sure.predict_spans(X)
     assert np.array_equal(again.predict_proba(X)[0], honest.predict_proba(X)[0])
-    assert Model.from_bytes(honest.to_bytes(compact=True)).calibration is not None
+    assert SequenceModel.from_bytes(honest.to_bytes(compact=True)).calibration is not None
     anew = honest.calibrated(X, y, method="isotonic")  # from the model itself, not from its curves
     np.testing.assert_array_equal(
         anew.predict_proba(X)[0], sure.calibrated(X, y, method="isotonic").predict_proba(X)[0]
@@ -83,7 +84,7 @@ def test_the_temperature_makes_gold_labels_most_probable() -> None:
     sure, data = too_sure(ChainCRF()), noisy(60, 1)
     honest = sure.calibrated(*data)
 
-    def loss(model: Model) -> float:
+    def loss(model: SequenceModel) -> float:
         node = inference.marginals(model.potentials(model.batch_of(data[0]))).node
         gold = model.labels.ids([label for labels in data[1] for label in labels])
         return -float(np.log(node[np.arange(len(gold)), gold]).mean())

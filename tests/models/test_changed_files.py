@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Chain, FeatureSelection, Model, SemiMarkov, Stop, train
+from crfkit import Chain, FeatureSelection, SemiMarkov, Stop, train
 from crfkit.compat import pycrfsuite
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
 from crfkit.graphs.text_columns import column_graphs
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.models.files.graphs import graph_pieces
 from tests.cases.models import graph_model, native_model
@@ -30,7 +30,7 @@ Y = [["ABC"[(i * 7 + n) % 3] for i in range(12)] for n in range(20)]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def model(**options: Any) -> Model:
+def model(**options: Any) -> SequenceModel:
     data = ItemExtractor(options.pop("hashed", None))(X, Y)
     return train(data, stop=Stop(max_iterations=3), **options)
 
@@ -89,7 +89,7 @@ def test_a_mapped_file_may_be_replaced_by_renaming(kind: str, tmp_path: Path) ->
 
 def test_weights_of_a_mapped_file_are_those_of_the_file(tmp_path: Path) -> None:
     model().save(path := tmp_path / "m.crf")
-    one = Model.load(path, mapped=True)
+    one = SequenceModel.load(path, mapped=True)
     path.write_bytes(b"\xff" * path.stat().st_size)  # what nobody should do
     assert np.isnan(one.w).all()
 

@@ -13,13 +13,21 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 
 import crfkit
-from crfkit import HMM, MEMM, ChainCRF, Model, SemiCRF, inference, train
-from crfkit.constraints import AtLeast, AtMost, AtMostOnce, Before, Exactly, Implies, LinearConstraint
+from crfkit import HMM, MEMM, ChainCRF, SemiCRF, inference, train
+from crfkit.constraints import (
+    AtLeast,
+    AtMost,
+    AtMostOnce,
+    Before,
+    Exactly,
+    Implies,
+    LinearConstraint,
+)
 from crfkit.errors import InfeasibleError, ModelFileError
 from crfkit.features import ItemExtractor
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.plain import globals_of, plain_globals
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.files import write_model
 from crfkit.models.store import pack, unpack
 from crfkit.structures.constraints import Scheme
@@ -43,11 +51,11 @@ EVERY: list[GlobalConstraint] = [
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> SequenceModel:
     return train(ItemExtractor()(X, Y))
 
 
-def test_predictions_keep_constraints(model: Model) -> None:
+def test_predictions_keep_constraints(model: SequenceModel) -> None:
     assert model.predict([TWO]) == [["B-NP", "I-NP", "O", "B-NP", "I-NP"]]
     (found,) = model.predict([TWO], constraints=[AtMostOnce()])
     assert [tag[0] for tag in found].count("B") == 1
@@ -64,13 +72,13 @@ def test_predictions_keep_constraints(model: Model) -> None:
     assert model._decode([], [AtMostOnce()]).counts() == {}
 
 
-def test_allowed_labels_and_constraints_hold_together(model: Model) -> None:
+def test_allowed_labels_and_constraints_hold_together(model: SequenceModel) -> None:
     given = [[None] * 4 + ["I-NP"]]
     (found,) = model.predict([TWO], constraints=[AtMostOnce(), AtMost("O", 0)], given=given)
     assert found == ["B-NP", "I-NP", "I-NP", "I-NP", "I-NP"]
 
 
-def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
+def test_parts_of_the_data_are_counted_from_the_beginning(model: SequenceModel) -> None:
     many = [TWO] * 3 + [[["dog"]]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("crfkit.models.scoring._CELLS", 1)
@@ -82,14 +90,14 @@ def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
     assert found[3] == model.predict(many)[3]
 
 
-def test_posterior_decoding_is_refused(model: Model) -> None:
+def test_posterior_decoding_is_refused(model: SequenceModel) -> None:
     with pytest.raises(ValueError, match='constraints on whole labelings need method="viterbi"'):
         model.predict([TWO], method="posterior", constraints=[AtMostOnce()])
     with pytest.raises(ValueError, match="'VP' matches no label"):
         model.constrained([AtMost("VP", 1)])
 
 
-def test_a_file_keeps_constraints(model: Model, tmp_path: Path) -> None:
+def test_a_file_keeps_constraints(model: SequenceModel, tmp_path: Path) -> None:
     kept = model.constrained(EVERY)
     kept.save(tmp_path / "m.crf")
     again = crfkit.load(tmp_path / "m.crf")
@@ -120,16 +128,16 @@ def test_a_file_keeps_constraints(model: Model, tmp_path: Path) -> None:
     ],
     ids=range(14),
 )
-def test_damaged_constraints_are_refused(model: Model, plain: Any) -> None:
+def test_damaged_constraints_are_refused(model: SequenceModel, plain: Any) -> None:
     with pytest.raises(ValueError, match=r"constraint|k must be|pattern|values to unpack"):
         globals_of(plain, model.structure)
     arrays, about = unpack(model.to_bytes(), "memory")
     if not isinstance(plain, list) or len(plain) < 9:
         with pytest.raises(ModelFileError, match="does not hold a valid model"):
-            Model.from_bytes(b"".join(pack(arrays, {**about, "format": 4, "constraints": plain})))
+            SequenceModel.from_bytes(b"".join(pack(arrays, {**about, "format": 4, "constraints": plain})))
 
 
-def test_other_formats_refuse_constraints(model: Model, tmp_path: Path) -> None:
+def test_other_formats_refuse_constraints(model: SequenceModel, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="constraints on whole labelings, which CRFsuite's format cannot"):
         write_model(model.constrained([AtMostOnce()]), tmp_path / "m", "crfsuite")
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import FeatureSelection, Model, Stop, train
+from crfkit import FeatureSelection, Stop, train
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from crfkit.models.files import guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.cqdb import lookup3, read_strings, write_strings
 from crfkit.models.files.crfsuite import read_crfsuite
@@ -33,7 +34,7 @@ Y = [["D", "N", "V"], ["D", "N", "V"]]
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> SequenceModel:
     return train(
         ItemExtractor()(X, Y),
         stop=Stop(max_iterations=10),
@@ -117,7 +118,7 @@ def test_written_again_byte_by_byte(name: str, tmp_path: Path) -> None:
     write_model(model, tmp_path / "m", "crfsuite")
     assert (tmp_path / "m").read_bytes() == original.read_bytes()
     model.save(tmp_path / "ours", compact=True)
-    write_model(Model.load(tmp_path / "ours"), tmp_path / "again", "crfsuite")
+    write_model(SequenceModel.load(tmp_path / "ours"), tmp_path / "again", "crfsuite")
     assert (tmp_path / "again").read_bytes() == original.read_bytes()
 
 
@@ -143,7 +144,7 @@ def test_against_the_program(algorithm: str, options: dict[str, Any], tmp_path: 
     same_answers(pycrfsuite, ours, trained)
 
 
-def same_answers(pycrfsuite: Any, path: Path, model: Model) -> None:
+def same_answers(pycrfsuite: Any, path: Path, model: SequenceModel) -> None:
     tagger = pycrfsuite.Tagger()
     tagger.open(str(path))
     assert tagger.labels() == model.labels.strings()
@@ -161,7 +162,7 @@ def same_answers(pycrfsuite: Any, path: Path, model: Model) -> None:
 # ---- reading and writing without it
 
 
-def test_round_trip(model: Model) -> None:
+def test_round_trip(model: SequenceModel) -> None:
     data = crfsuite_bytes(model)
     assert guess_kind(data) == "crfsuite"
     again = read_model_bytes(data)
@@ -172,7 +173,7 @@ def test_round_trip(model: Model) -> None:
     assert crfsuite_bytes(again) == data
 
 
-def test_zeros_are_left_out(model: Model) -> None:
+def test_zeros_are_left_out(model: SequenceModel) -> None:
     w = model.w.copy()
     w[model.layout.node_ptr[0] : model.layout.node_ptr[1]] = 0.0
     again = read_crfsuite(crfsuite_bytes(replace(model, w=w)))
@@ -180,7 +181,7 @@ def test_zeros_are_left_out(model: Model) -> None:
     assert (again.w != 0.0).all()
 
 
-def test_what_has_no_place_is_refused(model: Model) -> None:
+def test_what_has_no_place_is_refused(model: SequenceModel) -> None:
     data = ItemExtractor()(X, Y)
     two = train(
         data, stop=Stop(max_iterations=2), structure=Chain(order=2), selection=FeatureSelection(start=True)
@@ -205,7 +206,7 @@ def word(data: bytes, at: int, value: int) -> bytes:
     return data[:at] + value.to_bytes(4, "little") + data[at + 4 :]
 
 
-def test_quirks_and_damage(model: Model) -> None:
+def test_quirks_and_damage(model: SequenceModel) -> None:
     data = crfsuite_bytes(model)
     read_crfsuite(word(data, 16, 77))  # the header's number of features means nothing
     read_crfsuite(data + b"behind the end")
@@ -233,7 +234,7 @@ def test_quirks_and_damage(model: Model) -> None:
             read_model_bytes(damaged, "crfsuite", source="m.bin")
 
 
-def test_other_encodings(model: Model) -> None:
+def test_other_encodings(model: SequenceModel) -> None:
     data = crfsuite_bytes(model).replace("\u4e2d\n".encode(), b"\xe9\xe8\xff\n")
     with pytest.raises(ValueError, match=r'is not valid utf-8: .* encoding="latin-1"'):
         read_model_bytes(data)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crfkit import FeatureSelection, Model, Stop, _native, train
+from crfkit import FeatureSelection, Stop, _native, train
 from crfkit.compat.pycrfsuite import Tagger as DropIn
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.files import cqdb, crfsuite
 from crfkit.models.files.cqdb import lookup3, read_strings, write_strings
 from crfkit.models.files.crfsuite import read_crfsuite
@@ -52,14 +52,14 @@ class Unhelpful:
     def crfsuite_rows(*_: object) -> None: ...
 
 
-def slowly(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Model:
+def slowly(data: bytes, monkeypatch: pytest.MonkeyPatch) -> SequenceModel:
     """Read by the slower readers alone."""
     with monkeypatch.context() as patched:
         patched.setattr(crfsuite, "_native", Unhelpful)
         return read_crfsuite(data)
 
 
-def assert_same(a: Model, b: Model) -> None:
+def assert_same(a: SequenceModel, b: SequenceModel) -> None:
     assert a.w.tobytes() == b.w.tobytes()
     assert a.structure.labels == b.structure.labels
     for name in ("node_ptr", "node_label", "transition_cell"):
@@ -70,7 +70,7 @@ def assert_same(a: Model, b: Model) -> None:
     np.testing.assert_array_equal(a.attributes.ids(asked), b.attributes.ids(asked))
 
 
-def outcome(read: Callable[[bytes], Model], data: bytes) -> tuple[Model | None, str]:
+def outcome(read: Callable[[bytes], SequenceModel], data: bytes) -> tuple[SequenceModel | None, str]:
     """Return a model, or why there is none."""
     try:
         return read(data), ""
@@ -143,8 +143,8 @@ def test_tables_that_share_bytes_are_not_looked_up_in() -> None:
 def test_a_file_of_crfsuite_is_used_as_it_is(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     model, known = read_crfsuite(data), slowly(data, monkeypatch)
     assert_same(model, known)
-    again = Model.from_bytes(model.to_bytes())
-    assert_same(again, Model.from_bytes(known.to_bytes()))
+    again = SequenceModel.from_bytes(model.to_bytes())
+    assert_same(again, SequenceModel.from_bytes(known.to_bytes()))
     assert_same(pickle.loads(pickle.dumps(model)), known)
     assert Tagger(model).tag(X[0]) == Tagger(known).tag(X[0])
     for x in X:

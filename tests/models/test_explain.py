@@ -18,7 +18,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures.constraints import START, Forbid, Scheme
 
 LABELS = ("B-X", "I-X", "O")
@@ -37,13 +37,13 @@ def sentences(count: int = 30, seed: int = 1) -> list[list[tuple[str, str]]]:
     return made
 
 
-def columns_model(recipe: str, **options: Any) -> tuple[Model, Dataset]:
+def columns_model(recipe: str, **options: Any) -> tuple[SequenceModel, Dataset]:
     extract = Extractor(Recipe.parse(recipe), label=1)
     data = extract(Columns.from_rows(sentences()))
     return train(data, optimizer="lbfgs", stop=Stop(max_iterations=8), **options), data
 
 
-def dense_model() -> tuple[Model, Dataset]:
+def dense_model() -> tuple[SequenceModel, Dataset]:
     draw = np.random.default_rng(0)
     y = [[label for _, label in rows] for rows in sentences()]
     items = [[{"w": token, "size": draw.normal()} for token, _ in rows] for rows in sentences()]

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from crfkit import Chain, FeatureSelection, Model, Stop, train
+from crfkit import Chain, FeatureSelection, Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
@@ -28,6 +28,7 @@ from crfkit.errors import ModelFileError
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.features.recipe import Field, Template
 from crfkit.linear.layout import Layout
+from crfkit.models import SequenceModel
 from crfkit.models.files import about, read_model, write_model
 from crfkit.models.files.compact import without_idle
 from crfkit.models.files.native import FORMAT
@@ -45,11 +46,11 @@ COLUMNS = Columns.from_rows(ROWS, names=["word", "pos", "tag"])
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> SequenceModel:
     return without_idle(native_model())  # files leave idle attributes out
 
 
-def same(a: Model, b: Model) -> None:
+def same(a: SequenceModel, b: SequenceModel) -> None:
     """Assert that two models are the same in every part."""
     for name in ("labels", "attributes", "edge_attributes"):
         assert getattr(a, name).strings() == getattr(b, name).strings()
@@ -61,16 +62,16 @@ def same(a: Model, b: Model) -> None:
     assert (a.structure, a.extractor) == (b.structure, b.extractor)
 
 
-def answers(model: Model, columns: Columns = COLUMNS) -> list[Any]:
+def answers(model: SequenceModel, columns: Columns = COLUMNS) -> list[Any]:
     assert model.recipe is not None
     data = Extractor(model.recipe, label=model.label_column)(columns)
     return [model.predict(data), [p.tolist() for p in model.predict_proba(data)]]
 
 
-def test_everything_comes_back(model: Model, tmp_path: Path) -> None:
+def test_everything_comes_back(model: SequenceModel, tmp_path: Path) -> None:
     path = tmp_path / "model.crf"
     model.save(path, notes="A model.\nOf cities.", license="CC0")
-    loaded = Model.load(path)
+    loaded = SequenceModel.load(path)
     same(model, loaded)
     assert answers(model) == answers(loaded)
     assert model.training is not None
@@ -87,17 +88,17 @@ def test_everything_comes_back(model: Model, tmp_path: Path) -> None:
     assert (said.labels, said.weights) == (3, len(model.w))
     assert (model.notes, loaded.notes, loaded.license) == ("", "A model.\nOf cities.", "CC0")
     loaded.save(tmp_path / "again.crf", compact=True, notes="Of towns.")
-    again = Model.load(tmp_path / "again.crf")
+    again = SequenceModel.load(tmp_path / "again.crf")
     assert (again.notes, again.license) == ("Of towns.", "CC0")
-    assert Model.from_bytes(again.to_bytes()).notes == "Of towns."
+    assert SequenceModel.from_bytes(again.to_bytes()).notes == "Of towns."
     same(model, read_model(path))
     same(model, pickle.loads(pickle.dumps(loaded)))
 
 
-def test_bytes(model: Model) -> None:
+def test_bytes(model: SequenceModel) -> None:
     data = model.to_bytes()
-    same(model, Model.from_bytes(data))
-    assert Model.from_bytes(data).to_bytes() == data == model.to_bytes()
+    same(model, SequenceModel.from_bytes(data))
+    assert SequenceModel.from_bytes(data).to_bytes() == data == model.to_bytes()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_orders(options: dict[str, Any]) -> None:
     X = [[["a"], ["b"], ["a", "c"], ["b"]], [["c"], ["a"]]]
     data = ItemExtractor()(X, [["P", "Q", "P", "R"], ["R", "P"]])
     trained = train(data, stop=Stop(max_iterations=5), **options)
-    loaded = Model.from_bytes(trained.to_bytes())
+    loaded = SequenceModel.from_bytes(trained.to_bytes())
     same(trained, loaded)
     assert trained.predict(data) == loaded.predict(data)
 
@@ -123,16 +124,16 @@ def test_hashed_models_and_names_of_any_kind() -> None:
     hashed = train(extractor(X, [["P", "\u4e2d"]]), stop=Stop(max_iterations=3))
     assert hashed.hashed == 64
     for compact in (False, True):
-        loaded = Model.from_bytes(hashed.to_bytes(compact=compact))
+        loaded = SequenceModel.from_bytes(hashed.to_bytes(compact=compact))
         assert loaded.hashed == 64
         assert loaded.predict(ItemExtractor(hashed=64)(X)) == hashed.predict(ItemExtractor(hashed=64)(X))
     named = train(ItemExtractor()(X, [["P", "\u4e2d"]]), stop=Stop(max_iterations=3))
-    same(named, Model.from_bytes(named.to_bytes()))
+    same(named, SequenceModel.from_bytes(named.to_bytes()))
 
 
-def test_single_precision(model: Model) -> None:
+def test_single_precision(model: SequenceModel) -> None:
     small, large = model.to_bytes(dtype="float32"), model.to_bytes()
-    loaded = Model.from_bytes(small)
+    loaded = SequenceModel.from_bytes(small)
     assert len(large) - len(small) == pytest.approx(4 * len(model.w), abs=200)
     np.testing.assert_array_equal(loaded.w, model.w.astype(np.float32))
     with pytest.raises(ValueError, match='expected "float64" or "float32"'):
@@ -141,12 +142,12 @@ def test_single_precision(model: Model) -> None:
         replace(model, w=np.full(len(model.w), 1e300)).to_bytes(dtype="float32")
 
 
-def test_compact_models_say_the_same(model: Model) -> None:
+def test_compact_models_say_the_same(model: SequenceModel) -> None:
     rng = np.random.default_rng(3)
     w = np.where(rng.random(len(model.w)) < 0.7, 0.0, model.w)
     w[model.layout.parts["start"]] = 0.0
     sparse = replace(model, w=w)
-    loaded = Model.from_bytes(sparse.to_bytes(compact=True))
+    loaded = SequenceModel.from_bytes(sparse.to_bytes(compact=True))
     assert 0 < loaded.layout.attributes < model.layout.attributes
     assert not loaded.layout.start
     assert loaded.w[: loaded.layout.parts["transition"].stop].all()
@@ -154,7 +155,7 @@ def test_compact_models_say_the_same(model: Model) -> None:
     assert labels == their_labels
     for a, b in zip(probabilities, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
-    empty = Model.from_bytes(replace(model, w=np.zeros(len(w))).to_bytes(compact=True))
+    empty = SequenceModel.from_bytes(replace(model, w=np.zeros(len(w))).to_bytes(compact=True))
     assert (len(empty.attributes), len(empty.edge_attributes), len(empty.layout.transition_cell)) == (0, 0, 0)
 
 
@@ -199,10 +200,13 @@ def test_recipes_of_every_dialect_come_back() -> None:
     ]
     model = train(ItemExtractor()([[["a"], ["b"]]], [["P", "Q"]]), stop=Stop(max_iterations=2))
     for recipe in recipes:
-        assert Model.from_bytes(replace(model, extractor=ExtractorSpec(recipe)).to_bytes()).recipe == recipe
+        assert (
+            SequenceModel.from_bytes(replace(model, extractor=ExtractorSpec(recipe)).to_bytes()).recipe
+            == recipe
+        )
 
 
-def test_any_safetensors_library_reads_it(model: Model, tmp_path: Path) -> None:
+def test_any_safetensors_library_reads_it(model: SequenceModel, tmp_path: Path) -> None:
     model.save(tmp_path / "m")
     with safe_open(tmp_path / "m", "numpy") as file:
         np.testing.assert_array_equal(file.get_tensor("w"), model.w)
@@ -211,11 +215,11 @@ def test_any_safetensors_library_reads_it(model: Model, tmp_path: Path) -> None:
 
 
 def test_written_as_a_whole_or_not_at_all(
-    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: SequenceModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "m.crf"
     model.save(path)
-    before, mapped = path.read_bytes(), Model.load(path)
+    before, mapped = path.read_bytes(), SequenceModel.load(path)
     synced: list[str] = []
     sync = os.fsync
 
@@ -238,7 +242,7 @@ def test_written_as_a_whole_or_not_at_all(
     same(model, mapped)  # the old file lives as long as its map
 
 
-def test_what_killed_writers_left_is_removed(model: Model, tmp_path: Path) -> None:
+def test_what_killed_writers_left_is_removed(model: SequenceModel, tmp_path: Path) -> None:
     dead, alive, foreign = (
         tmp_path / name for name in (".m.abcdefgh.crfkit-tmp", ".m.12345678.crfkit-tmp", ".m.tmp")
     )
@@ -250,7 +254,7 @@ def test_what_killed_writers_left_is_removed(model: Model, tmp_path: Path) -> No
         assert {path.name for path in tmp_path.iterdir()} == {"m", alive.name, foreign.name}
     model.save(tmp_path / "m")
     assert {path.name for path in tmp_path.iterdir()} == {"m", foreign.name}
-    same(model, Model.load(tmp_path / "m"))
+    same(model, SequenceModel.load(tmp_path / "m"))
 
 
 def test_writers_of_one_file_do_not_remove_what_others_write(tmp_path: Path) -> None:
@@ -267,10 +271,10 @@ def test_writers_of_one_file_do_not_remove_what_others_write(tmp_path: Path) -> 
     assert os.listdir(tmp_path) == ["m"]
 
 
-def test_gzip(model: Model, tmp_path: Path) -> None:
+def test_gzip(model: SequenceModel, tmp_path: Path) -> None:
     model.save(tmp_path / "m.gz")
     assert (tmp_path / "m.gz").read_bytes()[:2] == b"\x1f\x8b"
-    same(model, Model.load(tmp_path / "m.gz"))
+    same(model, SequenceModel.load(tmp_path / "m.gz"))
     (tmp_path / "cut.gz").write_bytes(gzip.compress(model.to_bytes())[:-20])
     with pytest.raises(ValueError, match=r"cut\.gz ends in the middle of its gzip data; fetch"):
         read_model(tmp_path / "cut.gz")
@@ -284,12 +288,12 @@ def test_a_large_model_opens_quickly_and_without_a_copy(mapped: bool, tmp_path: 
     nothing = (np.zeros(1, np.int64), np.zeros(0, np.int32))
     layout = Layout.of_chain(L, np.arange(A + 1), label, *nothing, np.arange(L * L, dtype=np.int32))
     labels = [f"L{y}" for y in range(L)]
-    large = Model(Chain(labels), layout, Names(Alphabet(labels), names), np.ones(layout.weights))
+    large = SequenceModel(Chain(labels), layout, Names(Alphabet(labels), names), np.ones(layout.weights))
     large.save(tmp_path / "m")
     times = []
     for _ in range(3):
         begun = time.perf_counter()
-        loaded = Model.load(tmp_path / "m", mapped=mapped)
+        loaded = SequenceModel.load(tmp_path / "m", mapped=mapped)
         times.append(time.perf_counter() - begun)
     assert min(times) < 0.5  # 30 ms on an idle machine
     layout = loaded.layout
@@ -302,7 +306,7 @@ def test_a_large_model_opens_quickly_and_without_a_copy(mapped: bool, tmp_path: 
 # ---- what is not a model
 
 
-def test_files_that_are_no_models(model: Model, tmp_path: Path) -> None:
+def test_files_that_are_no_models(model: SequenceModel, tmp_path: Path) -> None:
     empty, text, other = tmp_path / "empty", tmp_path / "text", tmp_path / "other"
     empty.write_bytes(b"")
     text.write_text("the D\ndog N\n" * 10)
@@ -314,21 +318,21 @@ def test_files_that_are_no_models(model: Model, tmp_path: Path) -> None:
         (other, "is safetensors, but not a model of crfkit"),
     ):
         with pytest.raises(ValueError, match=f"{path.name} {message}"):
-            Model.load(path)
+            SequenceModel.load(path)
     with pytest.raises(FileNotFoundError):
-        Model.load(tmp_path / "nowhere")
+        SequenceModel.load(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="crfkit, crfsuite, crfpp, wapiti are the kinds that can be written"):
         write_model(model, tmp_path / "m", "mallet")
 
 
-def test_cut_off_anywhere(model: Model) -> None:
+def test_cut_off_anywhere(model: SequenceModel) -> None:
     data = model.to_bytes()
     for size in [*range(0, 200), *range(200, len(data), 97), len(data) - 1]:
         with pytest.raises(ModelFileError):
-            Model.from_bytes(data[:size])
+            SequenceModel.from_bytes(data[:size])
 
 
-def test_every_flipped_bit_is_noticed(model: Model) -> None:
+def test_every_flipped_bit_is_noticed(model: SequenceModel) -> None:
     data = model.to_bytes()
     head = 8 + int.from_bytes(data[:8], "little")
     rng = random.Random(5)
@@ -338,10 +342,10 @@ def test_every_flipped_bit_is_noticed(model: Model) -> None:
         damaged = bytearray(data)
         damaged[place] ^= 1 << rng.randrange(8)
         with pytest.raises(ModelFileError, match="the data"):
-            Model.from_bytes(bytes(damaged))
+            SequenceModel.from_bytes(bytes(damaged))
 
 
-def spoilt(model: Model, change: Any) -> bytes:
+def spoilt(model: SequenceModel, change: Any) -> bytes:
     arrays, described = unpack(model.to_bytes(), "seed")
     arrays = {name: array.copy() for name, array in arrays.items()}
     change(arrays, described)
@@ -405,10 +409,10 @@ def more_rows(part: str) -> Any:
         (shape(order=9), "order is 9, expected 0 to 8"),
         (shape(order="1"), "the order is '1', expected a number"),
         (shape(order=2, constraints=[]), "its blocks of weights are .*, which do not fit a chain of order 2"),
-        (describe(format=7), "it has format 7 .*, this version knows format 6: use a newer crfkit"),
-        (describe(format=3), "it has format 3 .*, this version knows format 6: train the model again"),
+        (describe(format=8), "it has format 8 .*, this version knows format 7: use a newer crfkit"),
+        (describe(format=3), "it has format 3 .*, this version knows format 7: train the model again"),
         (describe(format=None), "version of the format is missing"),
-        (describe(format=2), "it has format 2 .*this version knows format 6: train the model again"),
+        (describe(format=2), "it has format 2 .*this version knows format 7: train the model again"),
         (describe(hashed=-1), "hashed is -1"),
         (
             shape(kind="ring"),
@@ -450,22 +454,22 @@ def more_rows(part: str) -> Any:
         ),
     ],
 )
-def test_lies_are_found_out(model: Model, change: Any, message: str) -> None:
+def test_lies_are_found_out(model: SequenceModel, change: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Model.from_bytes(spoilt(model, change))
+        SequenceModel.from_bytes(spoilt(model, change))
 
 
 def test_crowded_tables_are_refused() -> None:
     names = Alphabet([f"a{i}" for i in range(5000)])
     nothing = (np.zeros(1, np.int64), np.zeros(0, np.int32))
     layout = Layout.of_chain(1, np.arange(5001), np.zeros(5000, np.int32), *nothing, np.zeros(0, np.int32))
-    model = Model(Chain(["x"]), layout, Names(Alphabet(["x"]), names), np.ones(5000))
+    model = SequenceModel(Chain(["x"]), layout, Names(Alphabet(["x"]), names), np.ones(5000))
 
     def crowd(arrays: dict[str, Any], described: dict[str, Any]) -> None:
         arrays["attributes.slots"].sort()
 
     with pytest.raises(ValueError, match=r"crowded around slot .*: look-ups would take long"):
-        Model.from_bytes(spoilt(model, crowd))
+        SequenceModel.from_bytes(spoilt(model, crowd))
 
 
 def test_headers_that_lie() -> None:
@@ -481,7 +485,7 @@ def test_headers_that_lie() -> None:
         file("[" + " " * 30 + "]"),
     ):
         with pytest.raises(ModelFileError):
-            Model.from_bytes(data)
+            SequenceModel.from_bytes(data)
     with pytest.raises(ValueError, match="shorten the notes"):
         list(pack({}, {"notes": "x" * (5 << 20)}))
 
@@ -498,12 +502,12 @@ def test_attributes_without_weights_are_left_out(tmp_path: Path) -> None:
     idle.save(tmp_path / "m.crf")
     whole.save(tmp_path / "whole.crf")
     assert (tmp_path / "m.crf").stat().st_size < (tmp_path / "whole.crf").stat().st_size
-    for again in (Model.load(tmp_path / "m.crf"), Model.from_bytes(idle.to_bytes())):
+    for again in (SequenceModel.load(tmp_path / "m.crf"), SequenceModel.from_bytes(idle.to_bytes())):
         assert again.attributes.strings() == names
         assert again.edge_attributes.strings() == whole.edge_attributes.strings()
         assert answers(again) == answers(idle)
     nothing = replace(whole, w=np.zeros_like(w))
-    assert len(Model.from_bytes(nothing.to_bytes()).attributes) == 0
-    assert answers(Model.from_bytes(nothing.to_bytes())) == answers(nothing)
+    assert len(SequenceModel.from_bytes(nothing.to_bytes()).attributes) == 0
+    assert answers(SequenceModel.from_bytes(nothing.to_bytes())) == answers(nothing)
     hashed = train(ItemExtractor(hashed=32)([[["a"], ["b"]]], [["P", "Q"]]), stop=Stop(max_iterations=2))
-    assert Model.from_bytes(hashed.to_bytes()).layout.attributes == hashed.layout.attributes
+    assert SequenceModel.from_bytes(hashed.to_bytes()).layout.attributes == hashed.layout.attributes

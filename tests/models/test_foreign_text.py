@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import Model, inference
+from crfkit import inference
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor
 from crfkit.features.crfpp import parse_crfpp
+from crfkit.models import SequenceModel
 from crfkit.models.files import about, doubled, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.plain import edge_strings
@@ -41,7 +42,7 @@ needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no files of the o
 ROWS = Columns.from_rows([[("x", "P"), ("y", "Q"), ("Z", "P")], [("y", "R")]])
 
 
-def scores(model: Model, columns: Columns) -> Any:
+def scores(model: SequenceModel, columns: Columns) -> Any:
     assert model.recipe is not None
     label = model.label_column if len(columns.names) > 2 else None
     return model.potentials(model.batch_of(Extractor(model.recipe, label=label)(columns)))
@@ -332,7 +333,7 @@ def test_wapiti_memm_by_hand(tmp_path: Path) -> None:
             row = np.exp(plain.node[t] + (plain.edge[0][t, path[t - 1]] if t else 0.0))
             p *= row[y] / row.sum()
         expected.append(p)
-    for made in (model, Model.load(tmp_path / "memm.crf")):
+    for made in (model, SequenceModel.load(tmp_path / "memm.crf")):
         potentials = scores(made, ROWS)
         for path, p in zip(labels, expected, strict=True):
             found = inference.log_prob(potentials, [*path, 0])[0]
@@ -419,7 +420,7 @@ def test_mallet_by_enumeration() -> None:
     total = np.logaddexp.reduce(list(everything.values()))
     assert inference.log_partition(potentials) == pytest.approx(total, abs=1e-12)
     assert model.predict(given) == [list(max(everything, key=lambda path: everything[tuple(path)]))]
-    again = Model.from_bytes(model.to_bytes())
+    again = SequenceModel.from_bytes(model.to_bytes())
     assert again.predict(given) == model.predict(given)
 
 
@@ -457,7 +458,7 @@ def test_kinds_are_guessed(tmp_path: Path) -> None:
         for file in files:
             assert guess_kind(file) == kind
             (tmp_path / "m").write_bytes(file)
-            assert isinstance(read_model(tmp_path / "m"), Model)
+            assert isinstance(read_model(tmp_path / "m"), SequenceModel)
     (tmp_path / "m").write_bytes(b"word tag\n" * 100)
     with pytest.raises(ValueError, match="m is not a model that crfkit knows; give one of"):
         read_model(tmp_path / "m")

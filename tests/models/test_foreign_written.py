@@ -16,13 +16,14 @@ import pytest
 from typer.testing import CliRunner
 
 import crfkit
-from crfkit import FeatureSelection, Model, Stop, train
+from crfkit import FeatureSelection, Stop, train
 from crfkit.cli import app
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.features.dialects import parse_recipe
 from crfkit.features.recipe import Template
+from crfkit.models import SequenceModel
 from crfkit.models.files import Kind, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.assembly import Triples, assemble
 from crfkit.models.files.crfpp_write import crfpp_text as write_crfpp
@@ -35,16 +36,16 @@ from tests.cases.foreign_models import WAPITI_PATTERNS, crfpp_binary, crfpp_text
 
 GOLDEN = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "golden"
 needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no files of the original programs here")
-WRITERS: dict[Kind, Callable[[Model], bytes]] = {"crfpp": write_crfpp, "wapiti": write_wapiti}
+WRITERS: dict[Kind, Callable[[SequenceModel], bytes]] = {"crfpp": write_crfpp, "wapiti": write_wapiti}
 ROWS = [[("the", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")], [("a", "DT", "O"), ("x", "NN", "B")]]
 
 
-def made(template: str, rows: Any = ROWS, **options: Any) -> Model:
+def made(template: str, rows: Any = ROWS, **options: Any) -> SequenceModel:
     extract = Extractor(parse_recipe(template))
     return train(extract(Columns.from_rows(rows)), stop=Stop(max_iterations=2), **options)
 
 
-def answers(model: Model, columns: Columns) -> tuple[list[list[str]], bytes]:
+def answers(model: SequenceModel, columns: Columns) -> tuple[list[list[str]], bytes]:
     """Return labels, and the bits of all scores and marginals."""
     assert model.recipe is not None
     batch = model.batch_of(Extractor(model.recipe, label=None)(columns))
@@ -123,7 +124,7 @@ POOLS: dict[Kind, list[str]] = {
 }  # fmt: skip
 
 
-def idle(model: Model, noise: np.random.Generator) -> np.ndarray:
+def idle(model: SequenceModel, noise: np.random.Generator) -> np.ndarray:
     """Choose some transitions, and all weights of some attributes: a shorter row adds up in another order."""
     layout, chosen = model.layout, np.zeros(model.layout.weights, dtype=np.bool_)
     for name, ptr in (("node", layout.node_ptr), ("edge", layout.edge_ptr)):
@@ -173,19 +174,19 @@ def test_random_models_survive(kind: Kind, seed: int) -> None:
 # ---- what cannot be written
 
 
-def refusals() -> dict[str, tuple[Kind, Callable[[], Model]]]:
+def refusals() -> dict[str, tuple[Kind, Callable[[], SequenceModel]]]:
     crfpp, wapiti = "U00:%x[0,0]\nB", "u:%x[0,0]\nb"
     items = ItemExtractor()([[["w=a"], ["w=b"]]], [["P", "Q"]])
 
-    def bound() -> Model:
+    def bound() -> SequenceModel:
         model = made(crfpp)
         return replace(model, structure=Chain(model.structure.labels, constraints=[Forbid("O", "I")]))
 
-    def local() -> Model:
+    def local() -> SequenceModel:
         model = made(crfpp)
         return replace(model, structure=LocalChain(model.labels))
 
-    def by_hand() -> Model:
+    def by_hand() -> SequenceModel:
         recipe = Recipe((Template("node", (), ("Ux",)),), "crfpp")
         return replace(made(crfpp), extractor=ExtractorSpec(recipe))
 
@@ -279,8 +280,8 @@ def test_convert_to_crfpp_and_wapiti(tmp_path: Path) -> None:
 def test_a_kind_is_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
 
-    def read(data: bytes | memoryview, *, encoding: str) -> Model:
-        return Model.from_bytes(bytes(data)[4:])
+    def read(data: bytes | memoryview, *, encoding: str) -> SequenceModel:
+        return SequenceModel.from_bytes(bytes(data)[4:])
 
     mine = Foreign("Mine", (b"mine",), read, lambda given: b"mine" + given.to_bytes(), "for a test")
     monkeypatch.setitem(FOREIGN, "mine", mine)

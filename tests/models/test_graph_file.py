@@ -77,7 +77,7 @@ def test_everything_comes_back(model: GraphModel, tmp_path: Path) -> None:
         np.testing.assert_array_equal(table, loaded.tables()[name])
     assert len(model.w) == WEIGHTS
     said = about(path)
-    assert (said.labels, said.weights, said.attributes, said.format) == (5, len(model.w), 6, 6)
+    assert (said.labels, said.weights, said.attributes, said.format) == (5, len(model.w), 6, 7)
     (tmp_path / "m.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert crfkit.load(tmp_path / "m.gz").w.tobytes() == model.w.tobytes()
     again = pickle.loads(pickle.dumps(loaded))
@@ -160,7 +160,7 @@ def clique(number: int, at: int, value: Any) -> Attack:
         (lambda arrays, about: about.pop("training"), "training is missing"),
         (lambda arrays, about: about.pop("notes"), "notes is missing"),
         (lambda arrays, about: about["structure"].pop("kinds"), "kinds is missing"),
-        (lambda arrays, about: about.update(format=7), "it has format 7"),
+        (lambda arrays, about: about.update(format=8), "it has format 8"),
         (lambda arrays, about: about.update(notes=7), "the notes are '7'"),
         (lambda arrays, about: about.update(training=7), "summary of training is damaged"),
         (put("w", np.zeros(3)), "w is float64 with shape"),

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Model
 from crfkit._safe.expressions.expression import expression_of
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import ModelFileError
 from crfkit.features import Extractor, Recipe
+from crfkit.models import SequenceModel
 from crfkit.models.files import read_model_bytes
 from crfkit.models.store import Array, pack, unpack
 from tests.cases.growth import check_growth, peak_of, seconds_of
@@ -100,5 +100,5 @@ def test_many_fields_take_little_memory() -> None:
 
 def test_honest_vectors_are_read_back() -> None:
     again = read_model_bytes(native_model().to_bytes())
-    assert isinstance(again, Model)
+    assert isinstance(again, SequenceModel)
     assert again.layout.dense == 2

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import MEMM, ChainCRF, FactorialCRF, HiddenChainCRF, Model, SemiCRF
+from crfkit import MEMM, ChainCRF, FactorialCRF, HiddenChainCRF, SemiCRF
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
 from crfkit.estimators.classic import KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.files import write_model
 from crfkit.models.known import UnknownAttributesWarning, inside
 from crfkit.training import Induction, induce
@@ -210,13 +210,13 @@ def test_models_that_keep_few_attributes_do_not_warn() -> None:
     sparse = ChainCRF().fit(items(WORDS), LABELS).model_
     w = np.array(sparse.w)
     w[np.flatnonzero(w)[2:]] = 0.0
-    again = Model.from_bytes(replace(sparse, w=w).to_bytes())
+    again = SequenceModel.from_bytes(replace(sparse, w=w).to_bytes())
     assert again.selected
-    assert not Model.from_bytes(sparse.to_bytes()).selected
+    assert not SequenceModel.from_bytes(sparse.to_bytes()).selected
     with silent():
         found.model.predict(items(OTHER))
         again.predict(items(OTHER))
-        Model.from_bytes(again.to_bytes()).predict(items(OTHER))
+        SequenceModel.from_bytes(again.to_bytes()).predict(items(OTHER))
 
 
 def test_positions_inside() -> None:

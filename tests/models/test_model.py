@@ -10,21 +10,22 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crfkit import FeatureSelection, Model, Stop, train
+from crfkit import FeatureSelection, Stop, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset, sentences
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> SequenceModel:
     return train(
         dataset(), optimizer=Descent(), stop=Stop(max_iterations=30), selection=FeatureSelection(start=True)
     )
 
 
-def test_other_ids_give_the_same_answers(model: Model) -> None:
+def test_other_ids_give_the_same_answers(model: SequenceModel) -> None:
     X, y = sentences(25, 7)
     shuffled = ItemExtractor()
     shuffled([[[f"w{i}" for i in reversed(range(60))] + ["unknown"]]], [["C"]])
@@ -36,7 +37,7 @@ def test_other_ids_give_the_same_answers(model: Model) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_unknown_names_are_dropped(model: Model) -> None:
+def test_unknown_names_are_dropped(model: SequenceModel) -> None:
     given = ItemExtractor()([[{"new": 2.0, "bias": 0.5}, ["newer"]], [[]]], [["A", "Q"], ["B"]])
     batch = model.batch_of(given)
     assert batch.attr.tolist() == [model.attributes.find("bias")]
@@ -46,7 +47,7 @@ def test_unknown_names_are_dropped(model: Model) -> None:
     assert len(model.predict(given)[0]) == 2
 
 
-def test_partial_and_soft_labels_move_with_their_names(model: Model) -> None:
+def test_partial_and_soft_labels_move_with_their_names(model: SequenceModel) -> None:
     plain = ItemExtractor()([[["w1"], ["w2"]]])
     names = Alphabet(["C", "Q", "A"])
     allowed = np.array([[True, True, False], [False, True, False]])
@@ -61,7 +62,7 @@ def test_partial_and_soft_labels_move_with_their_names(model: Model) -> None:
         model.batch_of(replace(plain, labels=names, batch=replace(plain.batch, soft=soft[:, [1, 0, 2]])))
 
 
-def test_likelihood_by_enumeration(model: Model) -> None:
+def test_likelihood_by_enumeration(model: SequenceModel) -> None:
     given = ItemExtractor()([[["w1", "bias"], ["w30"], ["w59"]]], [["A", "B", "C"]])
     total = 0.0
     for labels in product("ABC", repeat=3):
@@ -77,7 +78,7 @@ def test_likelihood_by_enumeration(model: Model) -> None:
         model.log_prob(ItemExtractor()([[["w1"]]]))
 
 
-def test_large_batches_are_cut(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_batches_are_cut(model: SequenceModel, monkeypatch: pytest.MonkeyPatch) -> None:
     data = dataset(30, 9)
     whole = (model.predict(data), model.log_prob(data), model.predict_proba(data))
     monkeypatch.setattr("crfkit.models.scoring._CELLS", 3 * 10)  # 10 positions at a time
@@ -88,7 +89,7 @@ def test_large_batches_are_cut(model: Model, monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_allclose(a, b, atol=1e-12)
 
 
-def test_nothing_changes_a_model(model: Model) -> None:
+def test_nothing_changes_a_model(model: SequenceModel) -> None:
     with pytest.raises(ValueError, match="read-only"):
         model.w[0] = 1.0
     with pytest.raises(AttributeError):
@@ -101,10 +102,10 @@ def test_nothing_changes_a_model(model: Model) -> None:
         replace(model, w=np.zeros(3))
 
 
-def test_models_can_be_pickled_and_shared(model: Model) -> None:
+def test_models_can_be_pickled_and_shared(model: SequenceModel) -> None:
     data = dataset(20, 8)
     answer = model.predict(data)
-    again: Model = pickle.loads(pickle.dumps(model))
+    again: SequenceModel = pickle.loads(pickle.dumps(model))
     assert again.predict(data) == answer
     assert again.w.tobytes() == model.w.tobytes()
     assert not again.w.flags.writeable
@@ -112,7 +113,7 @@ def test_models_can_be_pickled_and_shared(model: Model) -> None:
         assert all(found == answer for found in pool.map(model.predict, [data] * 12))
 
 
-def test_hashed_and_named_data_do_not_mix(model: Model) -> None:
+def test_hashed_and_named_data_do_not_mix(model: SequenceModel) -> None:
     X, y = sentences(20, 1)
     hashed = train(ItemExtractor(hashed=64)(X, y), optimizer=Descent(), stop=Stop(max_iterations=5))
     assert hashed.predict(ItemExtractor(hashed=64)(X))
@@ -122,7 +123,7 @@ def test_hashed_and_named_data_do_not_mix(model: Model) -> None:
         hashed.predict(ItemExtractor()(X))
 
 
-def test_edge_attributes_that_the_model_has_not(model: Model) -> None:
+def test_edge_attributes_that_the_model_has_not(model: SequenceModel) -> None:
     data = dataset(3)
     P = data.batch.positions
     with_edges = replace(data.batch, edge_ptr=np.arange(P + 1), edge_attr=np.zeros(P, np.int32))
@@ -130,7 +131,7 @@ def test_edge_attributes_that_the_model_has_not(model: Model) -> None:
     assert model.predict(replace(data, batch=with_edges, edge_attributes=names)) == model.predict(data)
 
 
-def test_evaluation(model: Model) -> None:
+def test_evaluation(model: SequenceModel) -> None:
     data = dataset(20, 8)
     assert float(model.evaluate(data, metric="accuracy")) == model.score(data) > 0.5
     assert float(model.evaluate(data, metric=lambda gold, found: float(len(gold)))) == 20.0
@@ -139,4 +140,4 @@ def test_evaluation(model: Model) -> None:
     holes = replace(data, batch=replace(data.batch, label=label))
     with pytest.raises(ValueError, match="sequence 1, position 0 has no label"):
         model.score(holes)
-    assert repr(model).startswith("<Model of 3 labels")
+    assert repr(model).startswith("<SequenceModel of 3 labels")

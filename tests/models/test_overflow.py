@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, Model, SemiMarkov, Stop, inference, train
+from crfkit import Chain, SemiMarkov, Stop, inference, train
 from crfkit.arrays import LARGEST_SCORE
 from crfkit.checks import NotFiniteError
 from crfkit.compat import pycrfsuite
 from crfkit.constraints import AtMost, Forbid, SegmentLength
 from crfkit.features import ItemExtractor
-from crfkit.models import Tagger, scoring
+from crfkit.models import SequenceModel, Tagger, scoring
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 
 X = [[["a", "b"], ["c"], ["a", "d"]], [["b"], ["a"]]]
@@ -45,7 +45,7 @@ WEIGHTS: dict[str, Callable[[Any], Any]] = {
 METHODS: tuple[Any, ...] = ("least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy")
 
 
-def queries(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
+def queries(model: SequenceModel) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "predict", lambda: model.predict(ASKED)
     yield "posterior", lambda: model.predict(ASKED, method="posterior")
     yield "at most", lambda: model.predict(ASKED, constraints=[AtMost("x", 1)])
@@ -71,7 +71,7 @@ def queries(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 @pytest.fixture(scope="module")
-def trained() -> dict[str, Model]:
+def trained() -> dict[str, SequenceModel]:
     data = ItemExtractor()(X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,10 +84,10 @@ def trained() -> dict[str, Model]:
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.filterwarnings("error")
-def test_every_query_refuses(trained: dict[str, Model], structure: str, weights: str) -> None:
+def test_every_query_refuses(trained: dict[str, SequenceModel], structure: str, weights: str) -> None:
     model = replace(trained[structure], w=WEIGHTS[weights](trained[structure].w))
     if np.isfinite(model.w).all():
-        model = Model.from_bytes(model.to_bytes())
+        model = SequenceModel.from_bytes(model.to_bytes())
     for _, ask in queries(model):
         with pytest.raises(ValueError, match=r"^[^\n]*(overflow|w\[)[^\n]*$"):
             ask()
@@ -95,7 +95,7 @@ def test_every_query_refuses(trained: dict[str, Model], structure: str, weights:
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.filterwarnings("error")
-def test_large_weights_have_answers(trained: dict[str, Model], structure: str) -> None:
+def test_large_weights_have_answers(trained: dict[str, SequenceModel], structure: str) -> None:
     """Below the limit nothing overflows, though probabilities are rounded to 0 and 1."""
     model = replace(trained[structure], w=np.sign(trained[structure].w) * 1e299)
     for name, ask in queries(model):
@@ -106,7 +106,7 @@ def test_large_weights_have_answers(trained: dict[str, Model], structure: str) -
 
 @pytest.mark.parametrize("value", [1e308, -1e308, LARGEST_SCORE * 4])
 @pytest.mark.filterwarnings("error")
-def test_values_of_attributes_name_their_sequence(trained: dict[str, Model], value: float) -> None:
+def test_values_of_attributes_name_their_sequence(trained: dict[str, SequenceModel], value: float) -> None:
     model = replace(trained["order 1"], w=np.ones_like(trained["order 1"].w))
     items = [[{"new": 1.0}], [{"new": 1.0}, {"a": value, "b": value}]]
     where = "sequence 1, position 1: its scores overflow"
@@ -118,7 +118,7 @@ def test_values_of_attributes_name_their_sequence(trained: dict[str, Model], val
 
 
 def test_sequences_are_counted_through_all_parts(
-    trained: dict[str, Model], monkeypatch: pytest.MonkeyPatch
+    trained: dict[str, SequenceModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scoring, "_CELLS", 9)  # one sequence a part
     items = [[["a"], ["b"]], [["c"], ["d"]], [["a"], {"a": 1e308, "b": 1e308}]]
@@ -130,7 +130,7 @@ def test_sequences_are_counted_through_all_parts(
 
 
 @pytest.mark.parametrize("weights", ["all 1e308", "the last 1e308"])
-def test_python_crfsuite_refuses(trained: dict[str, Model], weights: str, tmp_path: Any) -> None:
+def test_python_crfsuite_refuses(trained: dict[str, SequenceModel], weights: str, tmp_path: Any) -> None:
     model = replace(trained["order 1"], w=WEIGHTS[weights](trained["order 1"].w))
     (tmp_path / "m.crfsuite").write_bytes(crfsuite_bytes(model))
     tagger = pycrfsuite.Tagger()

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import crfkit
-from crfkit import BoostedCRF, Model, Stop, train
+from crfkit import BoostedCRF, Stop, train
 from crfkit.data import opening, source
 from crfkit.errors import ModelFileError
-from crfkit.estimators.classic import CodeCRF, KernelChainCRF, VotedPerceptron
+from crfkit.estimators.classic import KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from crfkit.models.files import about, read_model, write_model
 from crfkit.training import BlockedData, Checkpoints
 from crfkit.training.runs.tree import read_tree
@@ -26,7 +27,7 @@ X, Y = [[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> SequenceModel:
     return train(ItemExtractor()(X, Y), stop=Stop(max_iterations=3))
 
 
@@ -46,24 +47,24 @@ def written(path: Path, data: bytes) -> Iterator[None]:
     writer.join()
 
 
-READERS: list[Callable[[Path], Any]] = [crfkit.load, Model.load, read_model, about]
+READERS: list[Callable[[Path], Any]] = [crfkit.load, SequenceModel.load, read_model, about]
 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("read", READERS)
 def test_models_come_through_pipes(
-    read: Callable[[Path], Any], packed: bool, model: Model, pipe: Path
+    read: Callable[[Path], Any], packed: bool, model: SequenceModel, pipe: Path
 ) -> None:
     data = model.to_bytes()
     with written(pipe, gzip.compress(data) if packed else data):
         found = read(pipe)
-    if isinstance(found, Model):
+    if isinstance(found, SequenceModel):
         assert found.to_bytes() == data
     else:
         assert found.weights == len(model.w)
 
 
-def test_foreign_models_come_through_pipes(model: Model, pipe: Path, tmp_path: Path) -> None:
+def test_foreign_models_come_through_pipes(model: SequenceModel, pipe: Path, tmp_path: Path) -> None:
     write_model(model, tmp_path / "m.crfsuite", "crfsuite")
     with written(pipe, (tmp_path / "m.crfsuite").read_bytes()):
         assert crfkit.load(pipe).predict(X) == model.predict(X)
@@ -86,7 +87,7 @@ def test_what_is_no_model_is_named(
 
 
 def test_pipes_have_a_bound_and_may_be_empty(
-    model: Model, pipe: Path, monkeypatch: pytest.MonkeyPatch
+    model: SequenceModel, pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "MOST_PIPED", 1000)
     with (
@@ -117,21 +118,13 @@ def test_checkpoints_and_blocks_are_files(pipe: Path, tmp_path: Path) -> None:
         stored.block(0)
 
 
-def test_the_folder_of_a_code_holds_files(tmp_path: Path) -> None:
-    CodeCRF(code="minimal").fit(X, Y).save(tmp_path)
-    (tmp_path / "code.json").unlink()
-    os.mkfifo(tmp_path / "code.json")
-    with pytest.raises(ValueError, match=r"code\.json is not a file"):
-        CodeCRF.load(tmp_path)
-
-
 # ---- what lies behind gzip
 
 
 @pytest.mark.parametrize("rest", [b"more", b"\x1f\x8b", b"\0\0more"])
 @pytest.mark.parametrize("kind", ["crfkit", "crfsuite"])
 def test_bytes_behind_a_compressed_model_are_refused(
-    kind: str, rest: bytes, model: Model, tmp_path: Path
+    kind: str, rest: bytes, model: SequenceModel, tmp_path: Path
 ) -> None:
     path = tmp_path / "m.gz"
     write_model(model, tmp_path / "m", kind)
@@ -140,7 +133,7 @@ def test_bytes_behind_a_compressed_model_are_refused(
         crfkit.load(path)
 
 
-def test_a_model_may_be_compressed_in_parts(model: Model, tmp_path: Path) -> None:
+def test_a_model_may_be_compressed_in_parts(model: SequenceModel, tmp_path: Path) -> None:
     """As parallel and blocked compressors do it; zeros may fill up the last block of a tape."""
     data = model.to_bytes()
     parts = [gzip.compress(data[at : at + 500]) for at in range(0, len(data), 500)]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Model, train
+from crfkit import train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.models import SequenceModel
 from crfkit.models.reading import Reader
 
 ROWS = [
@@ -23,7 +24,7 @@ X = [[["the"], ["old", "dog"]], [["a"], ["dog"]]]
 Y = [["D", "N"], ["D", "N"]]
 
 
-def by_recipe(hashed: int | None = None, label: str | int = "tag") -> Model:
+def by_recipe(hashed: int | None = None, label: str | int = "tag") -> SequenceModel:
     extract = Extractor(Recipe.parse(RECIPE), label, hashed)
     return train(extract(Columns.from_rows(ROWS, names=NAMES)))
 

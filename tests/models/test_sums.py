@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 import crfkit
-from crfkit import Model, Stop, train
+from crfkit import Stop, train
 from crfkit._native import xxh64
 from crfkit.errors import ModelFileError
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from crfkit.models.store import pack, unpack
 from crfkit.training import BlockedData
 from crfkit.training.runs.tree import read_tree, write_tree
@@ -128,7 +129,7 @@ def spoil(path: Path, array: NDArray[np.generic], damage: Damage) -> None:
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> SequenceModel:
     rng = np.random.default_rng(4)
     X = [[[f"w{i}"] for i in rng.integers(0, 900, 12)] for _ in range(300)]
     Y = [[f"L{y}" for y in rng.integers(0, 3, 12)] for _ in X]
@@ -138,11 +139,11 @@ def model() -> Model:
 @each_damage
 @pytest.mark.parametrize("mapped", [True, False])
 def test_damaged_weights_of_a_model_are_refused(
-    damage: Damage, mapped: bool, model: Model, tmp_path: Path
+    damage: Damage, mapped: bool, model: SequenceModel, tmp_path: Path
 ) -> None:
     path = tmp_path / "m.crf"
     model.save(path)
-    spoil(path, Model.load(path, mapped=False).w, damage)
+    spoil(path, SequenceModel.load(path, mapped=False).w, damage)
     with pytest.raises(ModelFileError, match=r"m\.crf is damaged: the sum of w is wrong"):
         crfkit.load(path, mapped=mapped)
 
@@ -191,7 +192,7 @@ def test_files_with_sums_of_earlier_versions_are_refused_by_name() -> None:
         r"format1\.crf was written by an earlier crfkit, whose sums did not see the order of bytes; "
         r"train the model again$"
     )
-    for read in (crfkit.load, Model.load):
+    for read in (crfkit.load, SequenceModel.load):
         with pytest.raises(ModelFileError, match=message):
             read(OLD)
 

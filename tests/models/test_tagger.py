@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
-from crfkit import Chain, ChainCRF, FeatureSelection, Model, Stop, inference, train
+from crfkit import Chain, ChainCRF, FeatureSelection, Stop, inference, train
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.features import ItemExtractor
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.models.files import write_model
 from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.constraints import Scheme, SegmentLength
@@ -58,7 +58,7 @@ def sequences(seed: int, N: int = 60) -> list[Any]:
     return [items(rng, int(T)) for T in rng.integers(0, 40, size=N)]
 
 
-def model_of(kind: str) -> Model:
+def model_of(kind: str) -> SequenceModel:
     """A model with weights that decide: drawn, not trained."""
     rng = np.random.default_rng(1)
     X = sequences(0)

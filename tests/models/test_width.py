@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from crfkit import ChainCRF, Model
+from crfkit import ChainCRF
 from crfkit.data import Columns
+from crfkit.models import SequenceModel
 from crfkit.training.stop import Stop
 from tests.cases.cli import run
 
@@ -94,18 +95,18 @@ def test_dev_data_have_the_columns_of_training(folder: Path, tmp_path: Path) -> 
 def test_models_of_files_without_the_number_check_nothing(folder: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    model = Model.load(folder / "two.crf")
+    model = SequenceModel.load(folder / "two.crf")
     assert model.extractor is not None
     assert model.extractor.width == 2
     replace(model, extractor=replace(model.extractor, width=None)).save(tmp_path / "old.crf")
-    loaded = Model.load(tmp_path / "old.crf")
+    loaded = SequenceModel.load(tmp_path / "old.crf")
     assert loaded.extractor is not None
     assert loaded.extractor.width is None
     assert run("tag", tmp_path / "old.crf", text="the - - - - -\n").stdout
 
 
 def test_python_rows_and_columns_are_checked(folder: Path) -> None:
-    model = Model.load(folder / "two.crf")
+    model = SequenceModel.load(folder / "two.crf")
     expected = [["X", "Y"]]
     for rows in (
         [("the", "X"), ("dog", "Y")],
@@ -147,4 +148,4 @@ def test_a_file_with_a_wrong_number_is_refused(folder: Path, tmp_path: Path, wid
     described["width"] = width
     (tmp_path / "m.crf").write_bytes(b"".join(pack(arrays, described)))
     with pytest.raises(ValueError, match="number of columns"):
-        Model.load(tmp_path / "m.crf")
+        SequenceModel.load(tmp_path / "m.crf")

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Model, SemiMarkov, train
+from crfkit import SemiMarkov, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.models import SequenceModel
 from crfkit.models.files.compact import compacted, without_idle
 
 FIELDS: dict[str, Any] = {
@@ -56,14 +57,14 @@ def test_smaller_models_answer_the_same(smaller: object) -> None:
         w[model.layout.parts[block].start] = 0.0
     given = replace(model, w=w)
     made = smaller(given)  # type: ignore[operator]
-    assert isinstance(made, Model)
+    assert isinstance(made, SequenceModel)
     kept, all_names = made.names.segment_attributes.strings(), given.names.segment_attributes.strings()
     assert set(kept) < set(all_names)
     shown = data()
     assert made.predict(shown) == given.predict(shown)
     for a, b in zip(made.predict_proba(shown), given.predict_proba(shown), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13)
-    again = Model.from_bytes(given.to_bytes())
+    again = SequenceModel.from_bytes(given.to_bytes())
     np.testing.assert_array_equal(again.predict_proba(shown)[0], given.predict_proba(shown)[0])
     assert len(again.names.segment_attributes) < len(all_names)
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 import crfkit
 from crfkit.constraints import Scheme
+from crfkit.models import SequenceModel
 from crfkit.torch import ChainCRF
 from crfkit.torch.serving import Decoder
 from tests.cases.torch.devices import DEVICE
@@ -37,7 +38,7 @@ def test_models_answer_the_same_without_torch(order: int, tmp_path: Path) -> Non
     lengths = torch.tensor([6, 1, 4, 2, 5], device=DEVICE)
     crf.to_model().save(tmp_path / "m.crf")
     model = crfkit.load(tmp_path / "m.crf")
-    assert isinstance(model, crfkit.Model)
+    assert isinstance(model, SequenceModel)
     scores = [x[:n].cpu().numpy() for x, n in zip(node, lengths.tolist(), strict=True)]
     assert model.predict(scores) == crf.decode(node, lengths=lengths).names()
     probability = np.concatenate(model.predict_proba(scores))

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, FeatureSelection, Likelihood, Model, Stop, train
+from crfkit import Chain, FeatureSelection, Likelihood, Stop, train
 from crfkit.data.dataset import Dataset
+from crfkit.models import SequenceModel
 from crfkit.training import Checkpoints
 from crfkit.training.events import Begin, Checkpointed, Event, History, Progress, StopTraining
 from crfkit.training.runs.tree import read_tree, write_tree
@@ -62,7 +63,7 @@ def test_damaged_files(tmp_path: Path) -> None:
             read_tree(tmp_path / "tree")
 
 
-def fit(data: Dataset, folder: Path | None = None, cut: int = 0, **options: Any) -> Model:
+def fit(data: Dataset, folder: Path | None = None, cut: int = 0, **options: Any) -> SequenceModel:
     """Train for 30 iterations, unless told to stop before."""
 
     def stopper(event: Event) -> None:

@@ -12,9 +12,10 @@ from crfkit import FeatureSelection, Likelihood, inference
 from crfkit.arrays import Floats
 from crfkit.estimators.classic import CodeCRF
 from crfkit.linear.move import add_moved, moved
-from crfkit.models.model import Model
+from crfkit.models.classic.codes import Bits, nearest
+from crfkit.models.model import SequenceModel
 from crfkit.structures import Chain
-from crfkit.training.classic.codes import Bits, code_of, distance_of, nearest
+from crfkit.training.classic.codes import code_of, distance_of
 
 NAMES = [f"y{i}" for i in range(472)]
 
@@ -101,7 +102,7 @@ def fitted(order: int, code: Any, **features: Any) -> tuple[CodeCRF, list[Any]]:
     X = [[[f"{t}{rng.integers(0, 2)}", f"r{rng.integers(0, 4)}"] for t in s] for s in tags]
     features = {"start": True, "stop": True, **features}
     crf = CodeCRF(
-        code,
+        code=code,
         structure=Chain(order=order),
         selection=FeatureSelection(**features),
         objective=Likelihood(l2=0.1),
@@ -110,7 +111,7 @@ def fitted(order: int, code: Any, **features: Any) -> tuple[CodeCRF, list[Any]]:
     return crf.fit(X, tags), X
 
 
-def log_score(model: Model, x: Any, y: Any) -> float:
+def log_score(model: SequenceModel, x: Any, y: Any) -> float:
     """Return log p(y | x)."""
     potentials = model.potentials(model.batch_of([x]))
     path = np.array(y, dtype=np.int32)

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from crfkit import ChainCRF, Graph, GraphCRF, Likelihood, Model, SemiCRF, Stop, train
+from crfkit import ChainCRF, Graph, GraphCRF, Likelihood, SemiCRF, Stop, train
 from crfkit.arrays import Floats
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.estimators import HiddenChainCRF
 from crfkit.estimators.classic import CodeCRF, OpinionPool
 from crfkit.features import ItemExtractor
+from crfkit.models import SequenceModel
 from crfkit.models.files.summary import plain_summary, summary_of
 from crfkit.objectives import MaxMargin
 from crfkit.objectives.classic import Exponential
@@ -198,7 +199,7 @@ def replace_first(ending: Ending) -> Any:
 def test_files_keep_the_end(tmp_path: Path) -> None:
     model = train(dataset(), optimizer="lbfgs", stop=Stop(max_iterations=2))
     model.save(tmp_path / "m.crf")
-    again = Model.load(tmp_path / "m.crf").training
+    again = SequenceModel.load(tmp_path / "m.crf").training
     assert again is not None
     assert (again.end, again.converged) == ("limit", False)
 

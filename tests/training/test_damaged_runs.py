@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Model, train
+from crfkit import train
 from crfkit.data import Dataset
 from crfkit.data.locks import LOCK
 from crfkit.data.sink import write_bytes
+from crfkit.models import SequenceModel
 from crfkit.models.store import pack
 from crfkit.training import BlockedData
 from crfkit.training.events import Progress
@@ -30,7 +31,9 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
-def fit(data: Dataset | BlockedData, folder: Path | None = None, iterations: int = 4, **more: Any) -> Model:
+def fit(
+    data: Dataset | BlockedData, folder: Path | None = None, iterations: int = 4, **more: Any
+) -> SequenceModel:
     options: dict[str, Any] = {"optimizer": "lbfgs", "progress": False, "n_jobs": 1, **more}
     return train(data, stop=Stop(max_iterations=iterations), checkpoint=folder, **options)
 

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from crfkit import ChainCRF, Model, Stop, train
+from crfkit import ChainCRF, Stop, train
 from crfkit._safe.interrupts import interrupts, listening
 from crfkit.compat.sklearn_crfsuite import CRF
 from crfkit.demo.addresses import corpus
+from crfkit.models import SequenceModel
 from crfkit.training import Checkpoints
 from crfkit.training.events import Checkpointed, Event, Failed, Finished, History, Progress, Unsaved
 from crfkit.training.runs.tree import write_tree
@@ -73,7 +74,7 @@ def test_a_signal_saves_the_model_so_far(text: Path, tmp_path: Path, number: sig
     child.stderr.close()
     child.communicate(timeout=60.0)
     assert child.returncode == 128 + number, said
-    about = Model.load(model).training
+    about = SequenceModel.load(model).training
     assert about is not None
     assert about.end == "interrupted"
     assert about.reason == (
@@ -92,7 +93,7 @@ def test_a_log_that_nobody_reads(text: Path, tmp_path: Path, quiet: bool) -> Non
     os.close(here)
     child.communicate(timeout=60.0)
     assert child.returncode == 0
-    assert Model.load(tmp_path / "m.crf").w.any()
+    assert SequenceModel.load(tmp_path / "m.crf").w.any()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
@@ -101,7 +102,7 @@ def test_a_log_on_a_full_disk(text: Path, tmp_path: Path) -> None:
         child = start("train", text, "-o", tmp_path / "m.crf", "--max-iterations", 3, stderr=full)
         child.communicate(timeout=60.0)
     assert child.returncode == 0
-    assert Model.load(tmp_path / "m.crf").w.any()
+    assert SequenceModel.load(tmp_path / "m.crf").w.any()
 
 
 def test_a_disk_that_is_full_in_the_end(text: Path, tmp_path: Path) -> None:

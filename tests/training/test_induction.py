@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from crfkit import Chain, FeatureSelection, Likelihood, Model, SemiMarkov, Stop
+from crfkit import Chain, FeatureSelection, Likelihood, SemiMarkov, Stop
 from crfkit.arrays import Bools, Pointers
 from crfkit.data import Dataset
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import labeled
 from crfkit.features import Conjunctions, ItemExtractor
-from crfkit.models import Tagger
+from crfkit.models import SequenceModel, Tagger
 from crfkit.structures import LocalChain
 from crfkit.training import Induction, induce
 from crfkit.training.learners.induction.ranking import Found, Tokens, best_features, tokens_of
@@ -232,7 +232,7 @@ def test_a_task_that_needs_a_conjunction_is_solved(tmp_path: Path) -> None:
         assert set(first.name.split("|")) <= set(X[example.sequence][example.position])
     path = tmp_path / "m.crf"
     found.model.save(path)
-    again = Model.load(path)
+    again = SequenceModel.load(path)
     assert again.predict(new) == gold
     assert [Tagger(again).tag(sequence) for sequence in new] == gold
     write_report(tmp_path / "r.jsonl", found.rounds)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Model, Stop, train
+from crfkit import Stop, train
 from crfkit.data import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.sink import write_bytes
 from crfkit.features import Extractor, Recipe
-from crfkit.models import store
+from crfkit.models import SequenceModel, store
 from crfkit.models.store import pack
 from crfkit.optimize import BCFW
 from crfkit.optimize.classic import NSlack
@@ -49,7 +49,7 @@ def test_a_checkpoint_of_many_sequences(
     def listen(event: Event) -> None:
         begun.extend([event.resumed] if isinstance(event, Begin) else [])
 
-    def learn(iterations: int, checkpoint: Checkpoints | None) -> Model:
+    def learn(iterations: int, checkpoint: Checkpoints | None) -> SequenceModel:
         options: dict[str, Any] = {"objective": "max-margin", "optimizer": optimizer, "listeners": [listen]}
         return train(data, stop=Stop(max_iterations=iterations), checkpoint=checkpoint, **options)
 

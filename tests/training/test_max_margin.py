@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from crfkit import Chain, ChainCRF, Model, Stop, train
+from crfkit import Chain, ChainCRF, Stop, train
 from crfkit.data.dataset import Dataset
+from crfkit.models import SequenceModel
 from crfkit.objectives import MaxMargin
 from crfkit.optimize import BCFW
 from crfkit.training import choose
@@ -33,7 +34,7 @@ def test_the_default_knows_when_it_is_done(
     monkeypatch.setattr(choose, "_FEW", 0)  # as if there were many weights
     model = train(data, objective="max-margin", structure=structure)
     model.save(tmp_path / "m.crf")
-    about = Model.load(tmp_path / "m.crf").training
+    about = SequenceModel.load(tmp_path / "m.crf").training
     assert about is not None
     assert (about.optimizer, about.converged, about.end) == (optimizer, True, "converged")
     assert about.certificate.startswith("Within 0.")

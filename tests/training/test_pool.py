@@ -12,7 +12,7 @@ from scipy.optimize import LinearConstraint, minimize
 from crfkit import FeatureSelection, Likelihood, Stop, inference
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Perceptron
 from crfkit.structures import Chain
 from crfkit.training.choose import objective_of
@@ -34,7 +34,7 @@ def noisy(N: int = 30, seed: int = 0) -> Dataset:
     return ItemExtractor()(X, y).freeze()
 
 
-def trained(data: Dataset, subsets: list[Subset], order: int = 1, **options: Any) -> list[Model]:
+def trained(data: Dataset, subsets: list[Subset], order: int = 1, **options: Any) -> list[SequenceModel]:
     chain = Chain(data.labels.strings(), order=order)
     objective = options.pop("objective", Likelihood(l2=0.1))
 
@@ -46,7 +46,7 @@ def trained(data: Dataset, subsets: list[Subset], order: int = 1, **options: Any
     return train_all(tasks, threads=2).models
 
 
-def log_scores(model: Model, data: Dataset) -> list[dict[tuple[int, ...], float]]:
+def log_scores(model: SequenceModel, data: Dataset) -> list[dict[tuple[int, ...], float]]:
     """Return log p(y | x) of every labeling of every sequence."""
     made = []
     for n in range(len(data)):
@@ -115,7 +115,9 @@ def test_weights_are_the_optimum_of_scipy(kind: Any) -> None:
     data = noisy(60)
     experts = trained(data[:40], random_subsets(data, 3, 0.6, 2))
     noise = np.random.default_rng(5).normal(size=experts[0].layout.weights)
-    experts.append(Model(experts[0].structure, experts[0].layout, experts[0].names, noise))  # harms the pool
+    experts.append(
+        SequenceModel(experts[0].structure, experts[0].layout, experts[0].names, noise)
+    )  # harms the pool
     held = data[40:].batch
     found = learn_weights(experts, held, kind)
     layout, each = common(experts)
@@ -149,7 +151,7 @@ def test_same_bits_for_any_number_of_threads() -> None:
     subsets = random_subsets(data, 3, 0.5, 1)
     chain = Chain(data.labels.strings())
 
-    def all_by(threads: int) -> list[Model]:
+    def all_by(threads: int) -> list[SequenceModel]:
         def task(s: Subset) -> Task:
             return Task(
                 s.name,

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Chain, FeatureSelection, Likelihood, Model, Stop, train
+from crfkit import Chain, FeatureSelection, Likelihood, Stop, train
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
+from crfkit.models import SequenceModel
 from crfkit.objectives import Local
 from crfkit.structures.constraints import Forbid
 from crfkit.training.start import warm_start
@@ -21,7 +22,7 @@ from tests.cases.descent import Descent
 from tests.cases.sentences import dataset, sentences
 
 
-def by_name(model: Model) -> dict[tuple[object, ...], float]:
+def by_name(model: SequenceModel) -> dict[tuple[object, ...], float]:
     """Every weight under the names of what it belongs to."""
     found: dict[tuple[object, ...], float] = {}
     for i, value in enumerate(model.w.tolist()):

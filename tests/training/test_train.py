@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from crfkit import Chain, FeatureSelection, Likelihood, Model, Stop, optimize, train
+from crfkit import Chain, FeatureSelection, Likelihood, Stop, optimize, train
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -18,6 +18,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.linear.features import Likely
+from crfkit.models import SequenceModel
 from crfkit.objectives import MaxMargin, Perceptron
 from crfkit.objectives.classic import Exponential
 from crfkit.structures.constraints import Forbid
@@ -386,7 +387,7 @@ def test_alphabets_of_the_model_do_not_grow_with_the_extractor() -> None:
     size = len(model.attributes)
     extract([[["new"]]], [["Z"]])
     assert (len(model.attributes), "Z" in model.labels) == (size, False)
-    assert isinstance(model, Model)
+    assert isinstance(model, SequenceModel)
     assert isinstance(model.labels, Alphabet)
 
 

@@ -19,7 +19,6 @@ from crfkit import (
     ChainCRF,
     Graph,
     Likelihood,
-    Model,
     SemiMarkov,
     Stop,
     data,
@@ -39,6 +38,7 @@ from crfkit.linear.fast import FAST
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
+from crfkit.models import SequenceModel
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.problem import Penalty
@@ -199,7 +199,7 @@ def test_a_structure_is_trained_saved_and_loaded(
         np.testing.assert_allclose(table, table.T, atol=1e-9)
         assert np.abs(table).max() > 0.001
         model.save(tmp_path / "m.crf")
-        again = Model.load(tmp_path / "m.crf")
+        again = SequenceModel.load(tmp_path / "m.crf")
         assert isinstance(again.structure, made.SymmetricChain)
         assert again.predict(X_TEST) == model.predict(X_TEST)
     with pytest.raises(ValueError, match="the model is a symmetric chain, which CRFsuite"):

@@ -100,7 +100,7 @@ def test_2_a_function_makes_features() -> None:
     plain = ChainCRF().fit(items, TAGS, dev=(items, TAGS))
     assert np.array_equal(crf.model_.w, plain.model_.w)
     assert [p.tolist() for p in crf.predict_proba(WORDS)] == [p.tolist() for p in plain.predict_proba(items)]
-    with pytest.raises(SaveError, match="features is the function word2features, which a file cannot hold"):
+    with pytest.raises(SaveError, match="features is a function, which a file cannot hold"):
         crf.save("m.crf")
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from crfkit import Model, inference
+from crfkit import inference
 from crfkit.cli import app
 from crfkit.demo import label_bias, tour
 from crfkit.demo.addresses import LABELS, corpus
+from crfkit.models import SequenceModel
 
 
 def demo(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -70,7 +71,7 @@ def test_the_tour_without_a_terminal(tmp_path: Path) -> None:
     assert "of whole lines right" in shown
     assert "why is 10115 a" in shown
     assert "400 sequences" in done.stderr.decode()
-    assert Model.load(path).recipe is not None
+    assert SequenceModel.load(path).recipe is not None
 
 
 def test_the_commands_to_try_next_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

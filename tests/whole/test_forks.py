@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crfkit import Model, Stop, train
+from crfkit import Stop, train
+from crfkit.models import SequenceModel
 from tests.cases.dual import problem_of
 from tests.cases.forks import answer_of_child
 from tests.cases.sentences import dataset, sentences
@@ -24,11 +25,11 @@ pytestmark = [
 SECONDS = 60.0  # within which a child must answer; one second, on a machine that has nothing else to do
 
 
-def model() -> Model:
+def model() -> SequenceModel:
     return train(dataset(), stop=Stop(max_iterations=3), progress=False, n_jobs=1)
 
 
-def _predict(given: tuple[Model, list[object]]) -> list[list[str]]:
+def _predict(given: tuple[SequenceModel, list[object]]) -> list[list[str]]:
     one, X = given
     return one.predict(X)
 
@@ -42,7 +43,7 @@ def test_a_child_loads_queries_trains_and_saves(tmp_path: Path) -> None:
     expected = first.predict(X, threads=2)
 
     def live() -> bool:
-        loaded = Model.load(file)
+        loaded = SequenceModel.load(file)
         loaded.save(tmp_path / "copy.crf")
         trained = train(dataset(), stop=Stop(max_iterations=3), progress=False, n_jobs=2)
         return first.predict(X) == loaded.predict(X) == trained.predict(X) == expected

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from crfkit import Model, Stop, train
+from crfkit import Stop, train
 from crfkit.demo.addresses import corpus
 from crfkit.estimators.classic import OpinionPool
+from crfkit.models import SequenceModel
 from crfkit.training.runs.progress import Display
 from tests.cases.cli import run
 from tests.cases.estimators import X, Y
@@ -53,7 +54,7 @@ def test_commands(name: str, text: Path, tmp_path: Path, request: pytest.Fixture
         run("train", text, "-o", model, "--max-iterations", "3", "--jobs", "2", *TRAININGS[name])
         tagged = run("tag", model, text, "--jobs", "2").output
         judged = run("evaluate", model, text, "--jobs", "2").output
-        return Model.load(model).w.tobytes(), tagged, judged
+        return SequenceModel.load(model).w.tobytes(), tagged, judged
 
     expected = commands(tmp_path / "with")
     request.getfixturevalue("no_threads")

@@ -30,7 +30,6 @@ ASKS = {
     "estimators/hidden.py": _GIVEN,
     "estimators/segments.py": _GIVEN,
     "estimators/classic/codes.py": _GIVEN,
-    "models/files/estimators.py": "a file of an estimator of chains may hold another model",
     "torch/chain.py": _GIVEN,
     "torch/segment_module.py": _GIVEN,
 }
@@ -38,7 +37,6 @@ ASKS = {
 _FOREIGN = "makes the structure of another program's model"
 IMPORTS = {
     "models/files/assembly.py": _FOREIGN,
-    "models/files/estimators.py": "see above",
     "models/files/graphs.py": "makes the graph that a file describes",
     "models/files/wapiti.py": _FOREIGN,
     "compat/pycrfsuite/_learning.py": _FOREIGN,

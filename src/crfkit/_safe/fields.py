@@ -34,7 +34,7 @@ class Fields(dict[str, Any]):
     place : str
         Where in the file the mapping lies.
     remedy : str
-        What to do about a damaged file.
+        What to do about a damaged file; "" where another message says it.
 
     Examples
     --------
@@ -69,7 +69,8 @@ class Fields(dict[str, Any]):
 
     def refuse(self, name: str, what: str) -> NoReturn:
         """Raise an error that says what a field is."""
-        raise ValueError(f"{self.source} is damaged: {self.place}{name} is {what}; {self.remedy}")
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        raise ValueError(f"{self.source} is damaged: {self.place}{name} is {what}{remedy}")
 
     def wrong(self, name: str, expected: str) -> NoReturn:
         """Raise an error that says what a field should be."""

@@ -13,7 +13,7 @@ from crfkit.cli.tagging import Tagger
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.models.confidence import check_sure, segment_cells, segment_confidence, sure_of
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures.gold import Path, Sets
 from crfkit.structures.results import Labeling
 
@@ -23,7 +23,7 @@ __all__ = ["LabelAnswers", "SegmentAnswers", "span_rows"]
 class LabelAnswers:
     """Labelings as lists of labels, one for each position."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: SequenceModel) -> None:
         self.model = model
 
     def check_kbest(self) -> None:

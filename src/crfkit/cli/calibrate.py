@@ -54,6 +54,7 @@ def calibrate(
         check_output(plot, "--plot", [model, data, test])
         _check_matplotlib()
     tagger = Tagger(model, reading.label, threads)
+    tagger.check_sums("there is nothing to calibrate")
     labeled = _data(tagger, data, reading)
     judged = labeled if test is None else _data(tagger, test, reading)
     before = reliability(tagger.model, judged, threads=threads)

@@ -52,6 +52,7 @@ def explain(
     threads, as_json = running.jobs, running.as_json
     try:
         tagger = Tagger(model, threads=threads)
+        tagger.check_sums("no sum of weights explains them")
     except GraphFileError as error:
         seen = _explain_graphs(model, error.model, data, reading, top, sequence, threads, as_json)
         _check_seen(data, seen, sequence)

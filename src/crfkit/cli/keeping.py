@@ -13,7 +13,7 @@ from crfkit._safe.interrupts import Interrupts, interrupts, listening
 from crfkit.training.events import Begin, Checkpointed, Event, Failed
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Keeper", "signals"]
 
@@ -47,7 +47,7 @@ class Keeper:
             self.save(event.model)
             self.say(f"{self.output}: the model of iteration {event.model.training.kept}, before it failed")
 
-    def save(self, model: Model) -> None:
+    def save(self, model: SequenceModel) -> None:
         """Write the model, or say what is left where that fails; one signal meanwhile is only noted."""
         try:
             with interrupts():

@@ -47,6 +47,7 @@ def rank(
 
     check_choice("--by", by, get_args(Uncertainty))
     tagger = Tagger(model, threads=running.jobs)
+    tagger.check_sums("nothing tells how unsure it is")
     batches: list[Batch] = []
     texts: list[str] = []
     for block in reading.blocks(data, attributes=tagger.attributes):

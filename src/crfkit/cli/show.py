@@ -14,7 +14,7 @@ from crfkit.cli.groups.judging import Top
 from crfkit.cli.groups.output import AsJson
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 _WIDEST = 16  # labels of which a table of transitions still fits a page
 _NO_END = 1 << 16  # columns, where nobody looks at a screen
@@ -43,12 +43,12 @@ def show(
       crfkit show chunks.crf --json | jq .training.certificate
     """
     from crfkit.models.files import guess_kind, load_bytes
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
     from crfkit.models.store import file_bytes, unzipped
 
     content = unzipped(file_bytes(model), model)  # once: it may be a pipe
     found = load_bytes(content, source=model)
-    if not isinstance(found, Model):
+    if not isinstance(found, SequenceModel):
         from crfkit.cli.show_graph import show_graph
 
         if label:
@@ -73,7 +73,7 @@ def show(
         _print(made, tables=not quiet)
 
 
-def _described(path: str, model: Model, kind: str, labels: list[str], top: int) -> dict[str, Any]:
+def _described(path: str, model: SequenceModel, kind: str, labels: list[str], top: int) -> dict[str, Any]:
     """Return everything that is shown, as plain data."""
     import numpy as np
 
@@ -113,7 +113,7 @@ def _described(path: str, model: Model, kind: str, labels: list[str], top: int) 
     return made
 
 
-def strongest(model: Model, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:
+def strongest(model: SequenceModel, labels: list[str], top: int) -> dict[str, list[tuple[str, float]]]:
     """Return the attributes of the largest weights for each label, the most negative ones last."""
     from crfkit.models.explain import state_weights
 

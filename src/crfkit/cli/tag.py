@@ -90,6 +90,8 @@ def tag(
         return
     answers.check_model(tagger.model)
     asked = Asked(answers, running.as_json)
+    if not asked.labels_alone:
+        tagger.check_sums("leave --json, --kbest and --print proba or spans out")
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
     source = "standard input" if data == "-" else data

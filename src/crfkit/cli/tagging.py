@@ -68,10 +68,23 @@ class Tagger:
         self.source = path
         self.keeping = keeping or Keeping()
         self.model = self.keeping.of(read_model(path))
+        if self.model.feature_map is not None:
+            raise ValueError(
+                f"{path} reads {self.model.feature_map.takes}, which cannot be read from text: use "
+                f"crfkit.load({path!r}).predict(X) in Python"
+            )
         self.ways: Counter[str] = Counter()  # how answers under constraints were found
         self.threads = threads
         self.label = label if label is not None else self.model.label_column
         self._read = Reader(self.model)
+
+    def check_sums(self, what: str) -> None:
+        """Refuse what needs probabilities or sums of weights where the model decides without them."""
+        if not hasattr(self.model, "predict_proba"):
+            raise ValueError(
+                f"{self.source} decides by {self.model.rule}, without probabilities: it gives labels alone; "
+                f"{what}"
+            )
 
     @property
     def attributes(self) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crfkit._safe.interrupts import Interrupts
     from crfkit.cli.groups.model import Asked
     from crfkit.linear.objective import Objective
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
     from crfkit.training import Checkpoints
 
 
@@ -192,7 +192,7 @@ def _prepared(job: Job, asked: Asked, stack: ExitStack) -> learning.Learning[Any
     )
 
 
-def _save(job: Job, keeper: Keeper, model: Model) -> None:
+def _save(job: Job, keeper: Keeper, model: SequenceModel) -> None:
     """Write a model, and say what it is."""
     from crfkit._safe.interrupts import interrupts
 

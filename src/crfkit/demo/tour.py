@@ -22,7 +22,7 @@ from crfkit.demo.addresses import Line, corpus
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics.tokenwise import TokenScores
 from crfkit.models.explanation import Decision, Explanation
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
@@ -54,7 +54,7 @@ EXPLAINED = (0, 0)  # the line and the word: a number of five digits that is not
 class Learned:
     """A model, and what it makes of lines that it has not seen."""
 
-    model: Model
+    model: SequenceModel
     scores: TokenScores
     whole: float  #: part of the lines with every label right
 
@@ -79,7 +79,7 @@ def learn(lines: list[Line], held_out: list[Line], *, progress: bool | None = No
     )
 
 
-def decisions(model: Model, texts: tuple[str, ...]) -> list[Explanation]:
+def decisions(model: SequenceModel, texts: tuple[str, ...]) -> list[Explanation]:
     """Return what the model says of some addresses, word by word."""
     columns = Columns.from_rows([[(word,) for word in text.split()] for text in texts])
     data = Extractor(Recipe.parse(RECIPE), label=None)(columns)

@@ -32,7 +32,7 @@ from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout, LayoutOptions
 from crfkit.linear.move import united
 from crfkit.linear.objective import Objective
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.names import Names
 from crfkit.optimize.problem import Curvature, Differentiable, Optimizer, Penalty
 from crfkit.structures.gold import Gold
@@ -54,13 +54,13 @@ _UNHELD = (
 __all__ = ["Anchored", "adapt", "continued", "joined", "united_names"]
 
 
-def joined(old: Dataset, new: Dataset, before: Model) -> Dataset:
+def joined(old: Dataset, new: Dataset, before: SequenceModel) -> Dataset:
     """Return the data that a model was trained on and new ones as one, with the names of both."""
     new = united_names(before, new)
     return Dataset.concat([old.renamed(new), new])
 
 
-def continued(before: Model, structure: Structure, data: Dataset) -> Structure:
+def continued(before: SequenceModel, structure: Structure, data: Dataset) -> Structure:
     """Return a structure over the labels of data that begin with those of a model; refuse another kind."""
     structure = structure.with_labels(data.labels.strings())
     if structure.describe() != before.structure.describe():
@@ -72,7 +72,7 @@ def continued(before: Model, structure: Structure, data: Dataset) -> Structure:
 
 
 def adapt(
-    before: Model,
+    before: SequenceModel,
     data: Dataset,
     *,
     structure: Structure,
@@ -83,7 +83,7 @@ def adapt(
     seed: int = 0,
     threads: int | None = None,
     progress: bool | None = False,
-) -> Model:
+) -> SequenceModel:
     """Return a model that goes on from another one with new data; see `crfkit.train` for the arguments."""
     begun = time.perf_counter()
     if before.curvature is None:
@@ -127,7 +127,7 @@ class Anchored(Objective):
     name: ClassVar[str] = "anchored"
 
     objective: Objective
-    model: Model
+    model: SequenceModel
     structure: Structure  #: of the new data
     names: Names
 
@@ -198,7 +198,7 @@ class AnchoredLoss:
         return found
 
 
-def united_names(model: Model, data: Dataset) -> Dataset:
+def united_names(model: SequenceModel, data: Dataset) -> Dataset:
     """Return labeled data with the names of a model first and new ones behind, as ids and alphabets.
 
     Examples

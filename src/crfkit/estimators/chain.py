@@ -12,7 +12,7 @@ from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.models.encoding import encoded
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.reading import read
 from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
@@ -101,7 +101,7 @@ class ChainCRF(SequenceQueries, Fitting):
     train_scheme: str | None = None
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         data = read(X, recipe, self._threads, gold=y is None)
         if y is not None:

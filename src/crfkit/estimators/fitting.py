@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,11 @@ from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.base import fixed, learned, unless_absent
 from crfkit.estimators.inputs import AnyConstraint, itemized, recipe_for, split_constraints
+from crfkit.estimators.keeping import InFiles, recorded
 from crfkit.estimators.parameters import Trained
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import check_globals
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import read
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
@@ -39,25 +40,29 @@ def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
     return data if weight is None else replace(data, batch=replace(data.batch, weight=weight))
 
 
-class Fitting(Trained):
+class Fitting(InFiles, Trained):
     """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives.
 
     What becomes of X and y is up to the structure: `_prepared` and `_judged`.
     """
 
+    _needed: ClassVar[Mapping[str, str]] = {
+        "features": "features is a function, which a file cannot hold: pickle the estimator, or train a "
+        "model on the items that the function makes, and save that"
+    }
     structure: Any = None
     features: Any = "auto"
     init: Init = None
     metric: Metric | str = "auto"
     constraints: Sequence[AnyConstraint] = ()  #: on neighbors, and on whole sequences
 
-    model_: Model = learned()
+    model_: SequenceModel = learned()
     classes_: NDArray[np.object_] = learned()
     n_iter_: int = learned()
     _data_held: Dataset | None = fixed()  #: `data_`
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         """Return data with gold, whose labels begin with `known`, and the structure that fits them.
 
@@ -143,7 +148,7 @@ class Fitting(Trained):
     def data_(self) -> Dataset:
         """What was learned from, for `partial_fit`; it is not in pickles and copies, and `del` frees it.
 
-        What is left of it then is how firmly it held the weights (`Model.curvature`).
+        What is left of it then is how firmly it held the weights (`SequenceModel.curvature`).
         """
         if self._data_held is None:
             raise AttributeError("data_")  # `__getattr__` says why
@@ -154,7 +159,7 @@ class Fitting(Trained):
         self.model_ = self._without_data()
         self._data_held = None
 
-    def _without_data(self) -> Model:
+    def _without_data(self) -> SequenceModel:
         """Return the model with what it needs to learn on without data."""
         held, model = self._data_held, self.model_
         if held is None or model.curvature is not None:
@@ -204,7 +209,7 @@ class Fitting(Trained):
             Labels that there are, seen or not.
         """
         check_globals(self._whole)
-        before: Model | None = getattr(self, "model_", None)
+        before: SequenceModel | None = getattr(self, "model_", None)
         X, recipe = self._read_by(X, y)
         if before is not None and recipe is not None and recipe.lacks_mean:
             recipe = before.recipe or recipe  # with the mean of what was learned first
@@ -272,7 +277,7 @@ class Fitting(Trained):
         dev: Dataset | None = None,
         init: Init = None,
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         return train(
             data,
             dev,
@@ -289,8 +294,9 @@ class Fitting(Trained):
             progress=progress,
         )
 
-    def _learned(self, model: Model) -> Self:
-        self.model_ = model.constrained(self._whole) if len(self._whole) else model
+    def _learned(self, model: SequenceModel) -> Self:
+        model = model.constrained(self._whole) if len(self._whole) else model
+        self.model_ = recorded(self, model)
         self.classes_ = np.array(model.answers, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)
@@ -310,7 +316,7 @@ def has_gold(data: Dataset, who: str, what: str) -> Dataset:
     return data
 
 
-def _with(model: Model, recipe: Recipe | None) -> Model:
+def _with(model: SequenceModel, recipe: Recipe | None) -> SequenceModel:
     """Return a model that knows the recipe."""
     if recipe is None or recipe.lacks_mean:  # the data have the recipe with its mean
         return model

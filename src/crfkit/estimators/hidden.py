@@ -14,11 +14,12 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.fitting import Fitting, has_gold
+from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.reading import read
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import States, barred, state_names
@@ -57,6 +58,17 @@ class HiddenStates(Fitting):
             "entropy": paths,
         }
 
+    @classmethod
+    def _foreign(cls, model: Any) -> str:
+        if isinstance(model, SequenceModel) and model.states is not None:
+            return "" if type(model) is SequenceModel else model.told
+        return "a model without hidden states"
+
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        count = np.bincount(model.states.group).tolist()
+        return cls(states=dict(zip(model.answers, count, strict=True)), features=model.recipe)
+
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         """Return which labels may follow each other; None: all."""
         raise NotImplementedError
@@ -91,7 +103,7 @@ class HiddenStates(Fitting):
         dev: Dataset | None = None,
         init: Init = None,
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         """Return the best of several starts: by the dev set where there is one, else by the objective.
 
         Where no label has more than one state, nothing is hidden: the loss is convex, and one start is
@@ -102,7 +114,7 @@ class HiddenStates(Fitting):
             raise ValueError(f"restarts is {self.restarts}, expected 1 or more")
         if kind_of_gold(data.batch) == "path":
             return super()._train(data, structure, progress, dev, None, unlabeled)
-        found: list[Model] = []
+        found: list[SequenceModel] = []
         seed = self._seed
         for r in range(self.restarts):
             found.append(super()._train(data, structure, progress, dev, _random(seed, r), unlabeled))
@@ -121,13 +133,13 @@ def _random(seed: int, restart: int) -> Callable[[Any, Layout], Floats]:
     return drawn
 
 
-def _goodness(model: Model, judged: bool) -> float:
+def _goodness(model: SequenceModel, judged: bool) -> float:
     made = model.training
     assert made is not None
     return made.score if judged else -made.loss
 
 
-class HiddenChainCRF(SequenceQueries, HiddenStates):
+class HiddenChainCRF(HiddenStates, SequenceQueries):
     """A chain with hidden states of each label: the latent-dynamic CRF of Morency, Quattoni & Darrell (2007).
 
     A label may have phases that y does not show, such as the stroke and the retraction of a gesture. Each
@@ -185,27 +197,22 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         """Set parameters; a new `decoding` also holds for what was learned, and for ``model_``."""
         super().set_params(**params)
         if "decoding" in params and hasattr(self, "model_"):
-            self.model_ = self._deciding(self.model_)
+            self.model_ = recorded(self, self._deciding(self.model_))
         return self
 
-    def _learned(self, model: Model) -> Self:
+    def _learned(self, model: SequenceModel) -> Self:
         return super()._learned(self._deciding(model))
 
-    def _deciding(self, model: Model) -> Model:
+    def _deciding(self, model: SequenceModel) -> SequenceModel:
         """Return the model with the decision rule of the estimator, which its file keeps."""
         check_choice("decoding", self.decoding, DECISIONS)
         return replace(model, decision=self.decoding)
 
-    def _foreign(self, model: Any) -> str:
-        hidden = isinstance(model, Model) and model.states is not None
-        return "" if hidden else super()._foreign(model) or "a model without hidden states"
-
-    def _holding_file(self, model: Model) -> None:
-        super()._holding_file(model)
-        assert model.states is not None
-        count = np.bincount(model.states.group).tolist()
-        self.states = dict(zip(model.answers, count, strict=True))
-        self.decoding = model.decision or "posterior"
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        made = super()._of_model(model)
+        made.decoding = model.decision or "posterior"
+        return made
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         chain = self._part("structure")
@@ -213,7 +220,7 @@ class HiddenChainCRF(SequenceQueries, HiddenStates):
         return chain.with_labels(names).resolved
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         check_choice("decoding", self.decoding, DECISIONS)
         data = read(X, recipe, self._threads, gold=y is None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +20,13 @@ from crfkit.estimators.judged import Judged
 from crfkit.features import Recipe
 from crfkit.metrics.comparison import Columns, Compared, log_prob
 from crfkit.metrics.rule import AUTO, LOG_PROB, check_known, named_for
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import read
 from crfkit.structures.constraints import Forbid, Resolved, resolve
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 __all__ = ["HiddenSequenceCRF"]
 
@@ -128,23 +127,9 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         p = self.predict_proba(X)
         return np.asarray(-np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file that `load` opens."""
-        self.model_.save(path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return a fitted estimator of a file that `save` wrote; other parameters are the defaults."""
-        from crfkit.models.files import load
-
-        model = load(path)
-        if not isinstance(model, Model) or model.states is None:
-            raise TypeError(f"{os.fsdecode(path)} holds no model with hidden states: use crfkit.load")
-        count = np.bincount(model.states.group).tolist()
-        made = cls(states=dict(zip(model.answers, count, strict=True)), features=model.recipe)
-        made.model_, made.classes_ = model, np.array(model.answers, dtype=object)
-        made.n_iter_ = 0 if model.training is None else model.training.iterations
-        return made
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
+        self.classes_ = np.array(model.answers, dtype=object)
 
     @property
     def _dev_metric(self) -> Metric | str:
@@ -157,7 +142,7 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         return resolve(apart, names)
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         if y is None:
             raise ValueError(

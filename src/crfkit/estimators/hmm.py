@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +16,9 @@ from crfkit.arrays import Floats, weights_of
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled
-from crfkit.estimators.base import Estimator, learned
+from crfkit.estimators.base import learned
 from crfkit.estimators.fitting import has_gold, weighted
+from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.estimators.symbols import Symbols
 from crfkit.models.reading import read, recipe_of
@@ -32,7 +33,7 @@ __all__ = ["HMM"]
 _SMOOTHING: Final = Smoothing()
 
 
-class HMM(SequenceQueries, Estimator):
+class HMM(SequenceQueries):
     """A hidden Markov model: p(x, y), counted from labels or learned without them by Baum-Welch.
 
     Parameters
@@ -91,6 +92,16 @@ class HMM(SequenceQueries, Estimator):
     True
     """
 
+    _beside: ClassVar[tuple[str, ...]] = (
+        "start_",
+        "transition_",
+        "end_",
+        "emission_",
+        "symbols_",
+        "history_",
+        "n_iter_",
+    )
+
     history_: list[float] = learned()
 
     labels: int | Sequence[str] | None = None
@@ -136,12 +147,13 @@ class HMM(SequenceQueries, Estimator):
             threads=self._threads,
         )
         tables = learned.tables
-        self.model_ = symbols.model(tables, chain, data)
+        model = symbols.model(tables, chain, data)
         self.classes_ = np.array(chain.labels, dtype=object)
         self.start_, self.emission_ = tables.start, tables.emission
         self.transition_, self.end_ = tables.step[:, :-1], tables.step[:, -1]
         self.symbols_ = symbols.names(data)
         self.history_, self.n_iter_ = learned.history, len(learned.history) - 1
+        self.model_ = recorded(self, model)
         if not learned.converged:
             from sklearn.exceptions import ConvergenceWarning
 

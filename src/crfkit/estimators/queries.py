@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
-from crfkit.errors import SaveError
 from crfkit.estimators.base import learned, unless_absent
 from crfkit.estimators.inputs import itemized
 from crfkit.estimators.judged import Judged
+from crfkit.estimators.keeping import InFiles
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.explanation import Explanation
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.results import Candidate, LabelProba, PerSequence, Span
 from crfkit.models.scores import Decoding
 from crfkit.models.uncertainty import Uncertainty
@@ -34,12 +33,16 @@ if TYPE_CHECKING:
 __all__ = ["SequenceQueries"]
 
 
-class SequenceQueries(Judged):
-    """Queries of an estimator with a fitted model of sequences; `crfkit.Model` has the same."""
+class SequenceQueries(Judged, InFiles):
+    """Queries of an estimator with a fitted model of sequences; `SequenceModel` has the same."""
+
+    #: The class of its models, and the kind of their feature map, where they have one.
+    _learns: ClassVar[type[SequenceModel]] = SequenceModel
+    _maps: ClassVar[str] = ""
 
     metric: Metric | str = "auto"
 
-    model_: Model = learned()
+    model_: SequenceModel = learned()
     classes_: NDArray[np.object_] = learned()
     n_iter_: int = learned()
 
@@ -123,7 +126,7 @@ class SequenceQueries(Judged):
 
     @unless_absent
     def uncertainty(self, X: Any, method: Uncertainty = "entropy", k: int = 10) -> Floats:
-        """Return how unsure the model is of each sequence, [N], as `Model.uncertainty` does."""
+        """Return how unsure the model is of each sequence, [N], as `SequenceModel.uncertainty` does."""
         return self.model_.uncertainty(self._data(X), method, k=k, threads=self._threads)
 
     @unless_absent
@@ -173,65 +176,39 @@ class SequenceQueries(Judged):
         data = self._data(X, y)
         return self.model_._compared(data, None, metric, path=self._path(data), threads=self._threads)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file that `load`, `crfkit.load` and ``crfkit tag`` open.
-
-        It is that of ``model_.save``, which has more options.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from crfkit import ChainCRF
-        >>> crf = ChainCRF().fit([[{"w": "the"}, {"w": "dog"}]], [["D", "N"]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     crf.save(os.path.join(folder, "m.crf"))
-        ...     ChainCRF.load(os.path.join(folder, "m.crf")).predict([[{"w": "dog"}]])
-        [['N']]
-        """
-        if callable(getattr(self, "features", None)):
-            raise SaveError(
-                f"features is the function {getattr(self.features, '__name__', self.features)}, which a file "
-                "cannot hold: save model_, which takes what the function makes"
-            )
-        self.model_.save(path)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return a fitted estimator of a model file; what the file does not tell has its default."""
-        from crfkit.models.files import load
-
-        made, model = cls(), load(path)
-        why = made._foreign(model)
-        if why:
-            raise TypeError(f"{os.fsdecode(path)} holds {why}, which is no {cls.__name__}: use crfkit.load")
-        made._holding_file(model)
-        return made
-
-    def _foreign(self, model: Any) -> str:
-        """Return what a model is that this estimator cannot have learned; "" where it can."""
-        if not isinstance(model, Model):
+    def _foreign(cls, model: Any) -> str:
+        if not isinstance(model, SequenceModel):
             return "a model of graphs"
+        made = "" if model.feature_map is None else model.feature_map.kind
+        if (model.rule, made) != (cls._learns.rule, cls._maps):
+            lacks = ["a rule"] * bool(cls._learns.rule and not model.rule) + ["a map"] * bool(
+                cls._maps and not made
+            )
+            return f"{model.told} without {' and '.join(lacks)}" if lacks else str(model.told)
         if model.states is not None:
             return "a model with hidden states"
-        mine, structure = self._made("structure", None), model.structure
+        mine, structure = cls()._made("structure", None), model.structure
         return "" if type(structure) is type(mine) else structure.describe()
 
-    def _holding_file(self, model: Model) -> None:
-        """Take over a model of a file, and what it says of parameters."""
-        own = self._get_param_names()
-        structure: Any = model.structure
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        made, structure = cls(), model.structure
         told = {
             "features": model.recipe,
             "train_scheme": None if model.states is not None else model.encoding,
             "constraints": model.constraints,
             "structure": None if model.states is not None else replace(structure, labels=()),
         }
+        own = made._get_param_names()
         for name, value in told.items():
             if name in own and value:
-                setattr(self, name, value)
-        self.model_ = model
+                setattr(made, name, value)
+        return made
+
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
         self.classes_ = np.array(model.answers, dtype=object)
-        self.n_iter_ = 0 if model.training is None else model.training.iterations
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -14,13 +13,12 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.errors import SaveError
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.inputs import itemized
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.reading import columns_of, gold_column, read
 from crfkit.models.results import PerSequence
 from crfkit.models.tags import Outside, as_segments, segmented
@@ -111,6 +109,12 @@ class SemiCRF(SequenceQueries, Fitting):
     """
 
     _defaults: ClassVar[Mapping[str, Any]] = {"structure": "semi-markov"}
+    _needed: ClassVar[Mapping[str, str]] = {
+        **Fitting._needed,
+        "segment_features": "segment_features are functions, which a file cannot keep: make a recipe of "
+        'them, as in features="w[0]; segment: w[..]", or train a model on '
+        "crfkit.features.segment_features(X, ...), and save that: it asks for such data",
+    }
     structure: SemiMarkov | str | None = None
     max_length: Any | None = None
     segment_features: Sequence[SegmentFunction] = ()
@@ -128,20 +132,10 @@ class SemiCRF(SequenceQueries, Fitting):
         data = self._data(X)
         return PerSequence(self.model_.segment_marginals(data, least=least, threads=self._threads))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file, as `ChainCRF.save` does; functions cannot be written."""
-        check_is_fitted(self, "model_")
-        if self.segment_features:
-            raise SaveError(
-                "segment_features are functions, which a file cannot keep: make a recipe of them, as in "
-                'features="w[0]; segment: w[..]", or save model_, which asks for data with segment features'
-            )
-        super().save(path)
-
     # ---- data
 
     def _prepared(
-        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: Model | None
+        self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         structure = self._part("structure")
         if not isinstance(structure, SemiMarkov):
@@ -178,7 +172,7 @@ class SemiCRF(SequenceQueries, Fitting):
         has_gold(data, "SemiCRF", "tags, labels or segments")
         return as_segments(data, self.scheme, self.outside, labels=known), columns
 
-    def _settled(self, structure: SemiMarkov, data: Dataset, before: Model | None) -> SemiMarkov:
+    def _settled(self, structure: SemiMarkov, data: Dataset, before: SequenceModel | None) -> SemiMarkov:
         """Return the structure over the labels of the data, with a length for each."""
         found = settled_by(structure, data, self.outside)
         if before is None:

@@ -20,7 +20,7 @@ from crfkit.arrays import Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model, Names
+from crfkit.models.model import Names, SequenceModel
 from crfkit.structures.chains.chain import Chain
 from crfkit.training.learners.generative import Tables
 
@@ -67,7 +67,7 @@ class Symbols:
         spelled = data.attributes.strings()
         return [*(spelled[i] if spelled else str(i) for i in ids), "<unknown>"]
 
-    def model(self, tables: Tables, chain: Chain, data: Dataset) -> Model:
+    def model(self, tables: Tables, chain: Chain, data: Dataset) -> SequenceModel:
         """Return a chain model whose scores are log p(x, y)."""
         L, step = len(chain.labels), np.log(tables.step)
         log: Floats = np.log(tables.emission.T)  # [S, L]
@@ -87,7 +87,7 @@ class Symbols:
         )
         steps = (step[:, :-1] + unknown).ravel()
         w = np.concatenate([node.ravel(), steps, np.log(tables.start) + unknown, step[:, -1]])
-        return Model(chain, layout, Names(data.labels, data.attributes), w, data.extractor)
+        return SequenceModel(chain, layout, Names(data.labels, data.attributes), w, data.extractor)
 
 
 def _words_and_classes(batch: Batch) -> tuple[Ids, Ids]:

@@ -2,7 +2,7 @@
 
 They are made from ids, after recipes, items or CRFsuite's text have become a batch, so that they work for all
 of these alike. A model keeps them in its extractor (`ExtractorSpec.conjunctions`) and makes them of new data
-(`Model.batch_of`). `crfkit.training.induce` finds those that are worth having.
+(`SequenceModel.batch_of`). `crfkit.training.induce` finds those that are worth having.
 """
 
 from __future__ import annotations

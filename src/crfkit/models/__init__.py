@@ -6,21 +6,21 @@ from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.models import files
-    from crfkit.models.base import BaseModel
+    from crfkit.models.base import Model
     from crfkit.models.explanation import Explanation
     from crfkit.models.graph_model import GraphModel
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
     from crfkit.models.tagger import Tagger
 
-__all__ = ["BaseModel", "Explanation", "GraphModel", "Model", "Tagger", "files"]
+__all__ = ["Explanation", "GraphModel", "Model", "SequenceModel", "Tagger", "files"]
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "BaseModel": ".base",
+        "Model": ".base",
         "Explanation": ".explanation",
         "GraphModel": ".graph_model",
-        "Model": ".model",
+        "SequenceModel": ".model",
         "Tagger": ".tagger",
     },
     modules=("files",),

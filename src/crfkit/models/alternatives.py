@@ -25,7 +25,7 @@ from crfkit.structures.results import Labeling
 from crfkit.tags.schemes import OUTSIDE
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Alternatives", "kbest_of"]
 
@@ -33,7 +33,7 @@ _MOST: Final = 1 << 14  # label sequences of the chain that are looked at, for e
 
 
 class Alternatives(Predictions, Probabilities):
-    """Other label sequences of a `crfkit.Model` than the best."""
+    """Other label sequences of a `crfkit.models.SequenceModel` than the best."""
 
     def kbest(self, X: Any, k: int, *, threads: int | None = None) -> list[list[Candidate]]:
         """Return the k best label sequences of each sequence, best first; fewer where fewer exist.
@@ -65,7 +65,7 @@ class Alternatives(Predictions, Probabilities):
                 "constraints"
             )
         self.check_labelings("kbest")
-        model = cast("Model", self)
+        model = cast("SequenceModel", self)
 
         def ask(_: Batch, potentials: Any) -> list[list[Candidate]]:
             total = np.atleast_1d(inference.log_partition(potentials, threads=threads)).tolist()
@@ -112,7 +112,9 @@ def _path_of(one: Labeling) -> Path:
     return Path(np.array([0, len(one.labels)]), one.labels, one.begin)
 
 
-def kbest_of(model: Model, potentials: Any, k: int, threads: int | None = None) -> list[list[Labeling]]:
+def kbest_of(
+    model: SequenceModel, potentials: Any, k: int, threads: int | None = None
+) -> list[list[Labeling]]:
     """Return the k best label sequences of each sequence, best first; those that spell the same tags once.
 
     There are fewer where fewer exist.

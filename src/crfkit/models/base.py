@@ -4,25 +4,68 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
+from crfkit.errors import SaveError
 from crfkit.linear.layout import Layout
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from crfkit.metrics.comparison import Compared
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
+    from crfkit.models.parts import FeatureMap, Plain
     from crfkit.training.events import TrainingRecord
 
-__all__ = ["BaseModel"]
+__all__ = ["FittedBy", "Model"]
 
 
-class BaseModel(ABC):
-    """A trained model of sequences (`Model`) or of graphs (`GraphModel`): what `train` and `load` give.
+@dataclass(frozen=True, eq=False)
+class FittedBy:
+    """The estimator that learned a model: its class, and as plain data its parameters and what it learned.
+
+    `crfkit.estimators.keeping` makes it of an estimator, and an estimator of it.
+
+    Examples
+    --------
+    >>> FittedBy.of(FittedBy("ChainCRF", {"l2": 0.1}).plain()[0], {}).params
+    {'l2': 0.1}
+    """
+
+    name: str
+    params: Mapping[str, Any]  #: what JSON can hold
+    left_out: tuple[str, ...] = ()  #: parameters that no file can hold, which only training needs
+    learned: Mapping[str, Any] = field(default_factory=dict)  #: beside the model: what JSON can hold
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)  #: beside the model, too
+
+    def plain(self) -> Plain:
+        """Return what a file has of it: a description and arrays."""
+        about = {"class": self.name, "params": dict(self.params), "left_out": list(self.left_out)}
+        return {**about, "learned": dict(self.learned)}, dict(self.arrays)
+
+    @classmethod
+    def of(cls, plain: object, arrays: Mapping[str, NDArray[Any]]) -> FittedBy | None:
+        """Return what `plain` described; raise a ValueError on anything else."""
+        if plain is None:
+            return None
+        fields = Fields(plain if isinstance(plain, dict) else {}, "its estimator", remedy="")
+        left, name = fields["left_out"], fields.text("class")
+        if not isinstance(left, list) or not all(isinstance(one, str) for one in left):
+            fields.wrong("left_out", "a list of names")
+        if not name.isidentifier():
+            fields.wrong("class", "the name of one")
+        return cls(name, dict(fields.part("params")), tuple(left), dict(fields.part("learned")), dict(arrays))
+
+
+class Model(ABC):
+    """A trained model: what `train` and `load` give, a `SequenceModel` or a `GraphModel`.
 
     X is what the model was trained on: sequences, or a GraphBatch.
 
@@ -34,7 +77,7 @@ class BaseModel(ABC):
     >>> graphs = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
     >>> for data in (ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]), graphs):
     ...     model = train(data)
-    ...     print(isinstance(model, BaseModel), model.score(data))
+    ...     print(isinstance(model, Model), model.score(data))
     True 1.0
     True 1.0
     """
@@ -44,7 +87,21 @@ class BaseModel(ABC):
     training: TrainingRecord | None  #: how it was trained
     notes: str  #: free text that goes with the model
     license: str  #: under which terms others may use it
-    lacks: str  #: what a file of it would lack, and what to save instead; "" where it stands alone
+    lacks: str  #: why it cannot be written to a file, and what to do instead; "" where it can
+    estimator: FittedBy | None  #: what learned it, where an estimator did
+    feature_map: FeatureMap | None  #: what makes of X what it has weights of, where no recipe does
+
+    #: Its decision rule by name, where it has one of its own (`crfkit.models.parts`).
+    rule: ClassVar[str] = ""
+
+    def rule_parts(self) -> Plain:
+        """Return what a file keeps of the decision rule: a description and arrays."""
+        return {}, {}
+
+    @classmethod
+    def of_rule(cls, given: Mapping[str, Any], fields: Fields) -> Self:
+        """Return the model with these fields, and with the rule that a file describes."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -113,6 +170,6 @@ class BaseModel(ABC):
         """Write the model to a file, as a whole or not at all; `crfkit.load` opens it."""
 
     def check_alone(self) -> None:
-        """Refuse to be written where a file of the model alone would answer otherwise than its estimator."""
+        """Refuse to be written where prediction needs a function, which no file keeps."""
         if self.lacks:
-            raise ValueError(f"a file of this model alone would lack {self.lacks}")
+            raise SaveError(self.lacks)

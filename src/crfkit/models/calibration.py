@@ -29,7 +29,7 @@ from crfkit.tags.segments import segments_of
 
 if TYPE_CHECKING:
     from crfkit.metrics.reliability import Calibration
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Method", "Reliability", "calibrated", "reliability"]
 
@@ -47,9 +47,9 @@ class Reliability(NamedTuple):
 
 
 def calibrated(
-    model: Model, X: Any, y: Any, method: Method = "temperature", *, threads: int | None = None
-) -> Model:
-    """Return a model with calibrated probabilities; see `Model.calibrated`."""
+    model: SequenceModel, X: Any, y: Any, method: Method = "temperature", *, threads: int | None = None
+) -> SequenceModel:
+    """Return a model with calibrated probabilities; see `SequenceModel.calibrated`."""
     check_choice("method", method, ("temperature", "isotonic"))
     model = replace(model, calibration=None)
     data = _labeled(model, X, y, threads)
@@ -63,8 +63,8 @@ def calibrated(
     return replace(model, w=model.w / _temperature(model, data, threads))
 
 
-def reliability(model: Model, X: Any, y: Any = None, *, threads: int | None = None) -> Reliability:
-    """Return the reliability of a model's probabilities on labeled data; X and y as in `Model.dataset`.
+def reliability(model: SequenceModel, X: Any, y: Any = None, *, threads: int | None = None) -> Reliability:
+    """Return the reliability of a model's probabilities on labeled data; X, y: `SequenceModel.dataset`.
 
     Examples
     --------
@@ -86,14 +86,14 @@ def reliability(model: Model, X: Any, y: Any = None, *, threads: int | None = No
     return Reliability(labels, calibration(p, right) if len(p) else None)
 
 
-def _labeled(model: Model, X: Any, y: Any, threads: int | None) -> Dataset:
+def _labeled(model: SequenceModel, X: Any, y: Any, threads: int | None) -> Dataset:
     data = X if isinstance(X, Dataset) and y is None else model.dataset(X, y, threads=threads)
     if data.batch.label is None or not (data.batch.label >= 0).any():
         raise ValueError("the data have no labels; calibration needs labeled data that training did not see")
     return data
 
 
-def _gold(model: Model, data: Dataset) -> tuple[Ids, Bools]:
+def _gold(model: SequenceModel, data: Dataset) -> tuple[Ids, Bools]:
     """Return the gold of each position by id of the model's answers, and where there is some: [P] each."""
     assert data.batch.label is not None
     known, label, names = Alphabet(model.answers).freeze(), data.batch.label, tuple(data.labels.strings())
@@ -103,12 +103,12 @@ def _gold(model: Model, data: Dataset) -> tuple[Ids, Bools]:
     return np.append(known.ids(names), -1)[label].astype(np.int32), data.batch.label >= 0
 
 
-def _shares(model: Model, data: Dataset, threads: int | None) -> Floats:
+def _shares(model: SequenceModel, data: Dataset, threads: int | None) -> Floats:
     """Return the probabilities of labels, [P, L]."""
     return np.concatenate([np.zeros((0, len(model.answers))), *model.predict_proba(data, threads=threads)])
 
 
-def _segments(model: Model, data: Dataset, threads: int | None) -> tuple[Floats, Bools]:
+def _segments(model: SequenceModel, data: Dataset, threads: int | None) -> tuple[Floats, Bools]:
     """Return the probability of each predicted segment whose sequence is labeled, and whether it is gold."""
     none = np.zeros(0), np.zeros(0, dtype=np.bool_)
     if not model.segmental and model.tags is not None and model.layout.order > 1:
@@ -131,7 +131,7 @@ def _segments(model: Model, data: Dataset, threads: int | None) -> tuple[Floats,
     return (np.array(p), np.array(right)) if p else none
 
 
-def _temperature(model: Model, data: Dataset, threads: int | None) -> float:
+def _temperature(model: SequenceModel, data: Dataset, threads: int | None) -> float:
     """Return the T for which gold labels are most probable."""
     from scipy.optimize import minimize_scalar
 
@@ -151,7 +151,7 @@ def _temperature(model: Model, data: Dataset, threads: int | None) -> float:
     return float(np.exp(found.x))
 
 
-def _isotonic(model: Model, data: Dataset, threads: int | None) -> Isotonic:
+def _isotonic(model: SequenceModel, data: Dataset, threads: int | None) -> Isotonic:
     gold, known = _gold(model, data)
     shares = _shares(model, data, threads)[known]  # [P, L]
     right = np.arange(shares.shape[1]) == gold[known][:, None]

@@ -16,7 +16,7 @@ from crfkit.structures.gold import Path, Sets
 from crfkit.tags.reading import CUT, START, find, rules
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["SureSegments", "check_sure", "segment_cells", "segment_confidence", "sure_of"]
 
@@ -26,7 +26,7 @@ SureSegments: TypeAlias = list[tuple[int, int, str, float]]
 Found: TypeAlias = tuple[Pointers, Pointers, list[str]]
 
 
-def check_sure(model: Model) -> None:
+def check_sure(model: SequenceModel) -> None:
     """Refuse models whose segments have no probability here."""
     if not model.segmental and model.tags is not None and model.layout.order > 1:
         raise ValueError(
@@ -37,9 +37,9 @@ def check_sure(model: Model) -> None:
 
 
 def segment_confidence(
-    model: Model, X: Any, *, allowed: Bools | Sets | None = None, threads: int | None = None
+    model: SequenceModel, X: Any, *, allowed: Bools | Sets | None = None, threads: int | None = None
 ) -> list[SureSegments]:
-    """Return the predicted segments of each sequence, with their probabilities; see `Model.predict_spans`."""
+    """Return predicted segments with their probabilities; see `SequenceModel.predict_spans`."""
     check_sure(model)
     batch = model.batch_of(X, threads=threads)
     kept = model._path(batch, allowed=allowed, threads=threads) if model.constraints else None
@@ -57,7 +57,7 @@ def segment_confidence(
     return found
 
 
-def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> list[SureSegments]:
+def sure_of(model: SequenceModel, potentials: Any, path: Path, threads: int | None) -> list[SureSegments]:
     """Return the segments of labels [P], with their probabilities under these scores."""
     if model.segmental:
         return _of_segments(model, potentials, path, threads)
@@ -72,7 +72,7 @@ def sure_of(model: Model, potentials: Any, path: Path, threads: int | None) -> l
 
 
 def _of_tags(
-    model: Model, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
+    model: SequenceModel, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
 ) -> tuple[Found, Floats]:
     """Return the segments that tags [P] spell, and their probabilities."""
     assert model.tags is not None
@@ -94,7 +94,7 @@ def _of_tags(
 
 
 def _of_runs(
-    model: Model, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
+    model: SequenceModel, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
 ) -> tuple[Found, Floats]:
     """Return the runs of equal labels [P], and the probabilities of exactly these runs.
 
@@ -135,7 +135,7 @@ def _of_runs(
 
 
 def _walked(
-    model: Model,
+    model: SequenceModel,
     potentials: Any,
     first: Pointers,
     end: Pointers,
@@ -149,7 +149,9 @@ def _walked(
     return segment_probability(potentials, first, end, among, steps, threads=threads)
 
 
-def _of_segments(model: Model, potentials: Any, path: Path, threads: int | None) -> list[SureSegments]:
+def _of_segments(
+    model: SequenceModel, potentials: Any, path: Path, threads: int | None
+) -> list[SureSegments]:
     segment = inference.marginals(potentials, threads=threads).segment  # [P, D, L]
     assert segment is not None
     assert path.begin is not None
@@ -182,6 +184,6 @@ def _by_sequence(
     return found
 
 
-def segment_cells(model: Model) -> int:
+def segment_cells(model: SequenceModel) -> int:
     """Return the numbers that probabilities of segments need for each position."""
     return model.structure.states() ** 2

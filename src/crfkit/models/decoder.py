@@ -11,12 +11,12 @@ from crfkit.data.batch import Batch
 from crfkit.native import kernels
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["covers", "decoder_of"]
 
 
-def covers(model: Model) -> str:
+def covers(model: SequenceModel) -> str:
     """Return "" where the decoder covers a model; else what it does not know.
 
     Examples
@@ -33,6 +33,8 @@ def covers(model: Model) -> str:
         return f"the structure {structure.kind}"
     if structure.limits_lengths:
         return "limits on segment lengths"
+    if model.feature_map is not None or model.rule:
+        return "a feature map" if model.feature_map is not None else "labels decided by " + model.rule
     if model.conjunctions is not None:
         return "conjunctions of attributes"
     if model.states is not None:
@@ -48,8 +50,8 @@ def covers(model: Model) -> str:
     return "real-valued columns" if model.layout.dense else ""
 
 
-def decoder_of(model: Model) -> _native.Decoder | None:
-    """Return the decoder of a model that it covers; `Model.decoder` keeps it."""
+def decoder_of(model: SequenceModel) -> _native.Decoder | None:
+    """Return the decoder of a model that it covers; `SequenceModel.decoder` keeps it."""
     if covers(model):
         return None
     none = np.zeros(1, dtype=np.int64)

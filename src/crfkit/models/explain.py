@@ -24,7 +24,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.models.explanation import Contribution, Decision, Explanation
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["entry", "explain_sequence", "state_weights", "transition_weights"]
 
@@ -33,7 +33,7 @@ _ATTRIBUTES = ("node", "begin", "end", "segment")
 
 
 def explain_sequence(
-    model: Model, x: Any, at: int | None = None, *, threads: int | None = None
+    model: SequenceModel, x: Any, at: int | None = None, *, threads: int | None = None
 ) -> Explanation:
     """Explain the labels of one sequence, or of one position; see `Model.explain`."""
     batch = _one(model, x)
@@ -57,7 +57,7 @@ def explain_sequence(
     return Explanation(tuple(_positions(_Parts(model), batch, at, threads)))
 
 
-def _one(model: Model, x: Any) -> Batch:
+def _one(model: SequenceModel, x: Any) -> Batch:
     """Return one sequence as the model reads it; refuse several."""
     if not isinstance(x, Dataset | Batch):
         x = model.dataset(x if isinstance(x, Columns) else [x])
@@ -97,7 +97,7 @@ def _positions(parts: _Parts, one: Batch, at: int | None, threads: int | None) -
 class _Parts:
     """The weights of a model, one by one."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: SequenceModel) -> None:
         layout, w = model.layout, model.w
         self.model = model
         self.tables = layout.transition_tables(w)  # table h has h + 1 axes
@@ -166,7 +166,7 @@ def entry(ptr: Pointers, columns: Ids, w: Floats, a: int, column: int) -> float:
     return float(w[at]) if at < last and columns[at] == column else 0.0
 
 
-def state_weights(model: Model) -> dict[tuple[str, str], float]:
+def state_weights(model: SequenceModel) -> dict[tuple[str, str], float]:
     """Return the weights of attributes by attribute and label, those that are not 0; also of segments.
 
     Attributes without names (hashed ones, ids) are called ``attribute 17``.
@@ -195,7 +195,7 @@ def state_weights(model: Model) -> dict[tuple[str, str], float]:
     return found
 
 
-def transition_weights(model: Model) -> dict[tuple[str, ...], float]:
+def transition_weights(model: SequenceModel) -> dict[tuple[str, ...], float]:
     """Return the weights of label n-grams, oldest label first, those that are not 0."""
     names, found = model.structure.labels, {}
     for table in model.layout.transition_tables(model.w):

@@ -23,7 +23,7 @@ from crfkit.data.dataset import ALPHABET_OF
 from crfkit.errors import InfeasibleError
 from crfkit.models.explain import entry
 from crfkit.models.explanation import Contribution, Decision
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures.gold import Path
 
 __all__ = ["explain_segments"]
@@ -33,7 +33,9 @@ Segment = tuple[int, int, int]
 Key = tuple[str, str, int]
 
 
-def explain_segments(model: Model, one: Batch, at: int | None, threads: int | None) -> Iterator[Decision]:
+def explain_segments(
+    model: SequenceModel, one: Batch, at: int | None, threads: int | None
+) -> Iterator[Decision]:
     """Explain each segment of the best segmentation of a sequence, or the one at a position.
 
     ``runner_up`` says which segments the best segmentation without this one has in its place;
@@ -106,7 +108,7 @@ def _in_words(segments: list[Segment], place: tuple[int, int], names: tuple[str,
 class _Weights:
     """The weights of a model, as terms of the score of a segmentation."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: SequenceModel) -> None:
         layout, w = model.layout, model.w
         self.model = model
         self._w = {block.name: w[layout.parts[block.name]] for block in layout.blocks}

@@ -20,9 +20,10 @@ from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
-from crfkit.models.base import BaseModel
+from crfkit.models.base import FittedBy, Model
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
+from crfkit.models.parts import FeatureMap
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.graph import Graph
@@ -44,7 +45,7 @@ GraphMetric: TypeAlias = Callable[[Mapping[str, Ids], Mapping[str, Ids]], float]
 
 
 @dataclass(frozen=True, eq=False)
-class GraphModel(Restored, BaseModel):
+class GraphModel(Restored, Model):
     """A trained model of graphs; see `crfkit.train` and `crfkit.GraphCRF`.
 
     Examples
@@ -71,7 +72,9 @@ class GraphModel(Restored, BaseModel):
     notes: str = ""  #: free text that goes with the model
     license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
-    lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
+    lacks: str = ""  #: why it cannot be written to a file, and what to do instead; "" where it can
+    estimator: FittedBy | None = None  #: what learned it, where an estimator did
+    feature_map: FeatureMap | None = None  #: what makes graphs of X, where X is not graphs
     how: How | None = None  #: how graphs were answered at the end of training; not in files
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ from crfkit.models.names import Names
 
 if TYPE_CHECKING:
     from crfkit.features import Recipe
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["UnknownAttributesWarning", "Watch", "inside"]
 
@@ -60,7 +60,7 @@ class Watch:
     )  # taken only where it is free: forks may keep it
 
     @classmethod
-    def of(cls, model: Model) -> Watch:
+    def of(cls, model: SequenceModel) -> Watch:
         """Return one for the data of a model.
 
         Nothing is counted where attributes have no names or are not all that it has, and where they are a

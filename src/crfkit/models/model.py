@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,9 +26,10 @@ from crfkit.features.recipe import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.alternatives import Alternatives
-from crfkit.models.base import BaseModel
+from crfkit.models.base import FittedBy, Model
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
+from crfkit.models.parts import FeatureMap
 from crfkit.models.predictions import gold_labels
 from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
@@ -36,15 +37,17 @@ from crfkit.structures.structure import Structure
 from crfkit.training.events import TrainingRecord
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from crfkit.models.explanation import Explanation
     from crfkit.models.uncertainty import Uncertainty
 
-__all__ = ["Metric", "Model", "Names", "gold_labels"]
+__all__ = ["Metric", "Names", "SequenceModel", "gold_labels"]
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Alternatives, BaseModel):
-    """A trained model; see `crfkit.train`.
+class SequenceModel(Alternatives, Model):
+    """A trained model of sequences; see `crfkit.train`.
 
     Notes
     -----
@@ -74,9 +77,14 @@ class Model(Alternatives, BaseModel):
     calibration: Isotonic | None = None  #: what corrects probabilities of labels and segments (`calibrated`)
     decision: Decoding = None  #: how labels are chosen where nobody says so (`predict`)
     selected: bool = False  #: its attributes are few of those of the training data
-    lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
+    lacks: str = ""  #: why it cannot be written to a file, and what to do instead; "" where it can
+    estimator: FittedBy | None = None  #: what learned it, where an estimator did
+    feature_map: FeatureMap | None = None  #: what makes of X what it has weights of, where no recipe does
     #: [F] how firmly the training data hold each weight, where it may learn on (`training.curvature`)
     curvature: NDArray[np.float32] | None = None
+
+    #: The fields that have a value for each weight, in their last axis.
+    by_weight: ClassVar[tuple[str, ...]] = ("w", "curvature")
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)  # a copy: nobody else can change it
@@ -94,6 +102,8 @@ class Model(Alternatives, BaseModel):
             )
         check_fits(self.layout, self.structure)
         self.names.check_fits(self.layout)
+        if self.feature_map is not None:
+            self.feature_map.check_fits(self.names, self.layout)
         if self.curvature is not None:
             object.__setattr__(self, "curvature", checked_curvature(self.curvature, self.layout.weights))
         object.__setattr__(self, "constraints", check_globals(self.constraints))
@@ -103,6 +113,19 @@ class Model(Alternatives, BaseModel):
             check_choice("decision", self.decision, DECISIONS)
         if self.extractor == ExtractorSpec():  # it says nothing
             object.__setattr__(self, "extractor", None)
+
+    @property
+    def told(self) -> str:
+        """What it is, as messages say it."""
+        by = "" if not self.rule else f", decided by {self.rule}"
+        made = "" if self.feature_map is None else f" with a map of {self.feature_map.kind}"
+        return f"a model of {self.structure.describe()}{made}{by}"
+
+    @property
+    def busy(self) -> NDArray[np.bool_]:
+        """Which weights matter, [F]; files leave out attributes that have no such."""
+        matter: NDArray[np.bool_] = self.w != 0.0
+        return matter
 
     @property
     def labels(self) -> Alphabet:
@@ -149,7 +172,7 @@ class Model(Alternatives, BaseModel):
         """The attributes that are made of two others, where there are such."""
         return None if self.extractor is None else self.extractor.conjunctions
 
-    def constrained(self, constraints: Iterable[GlobalConstraint]) -> Model:
+    def constrained(self, constraints: Iterable[GlobalConstraint]) -> SequenceModel:
         """Return the same model with constraints on whole labelings (`crfkit.constraints`).
 
         They replace those that it has, and are saved with it. Labels that it predicts keep them; its
@@ -180,7 +203,7 @@ class Model(Alternatives, BaseModel):
         self.w.setflags(write=False)
 
     @classmethod
-    def unchecked(cls, **given: Any) -> Model:
+    def unchecked(cls, **given: Any) -> Self:
         """Return a model of fields that are known to be valid; its weights are not copied."""
         made = object.__new__(cls)
         made._hold(given)
@@ -188,7 +211,7 @@ class Model(Alternatives, BaseModel):
 
     def __repr__(self) -> str:
         return (
-            f"<Model of {counted(len(self.labels), 'label')}, "
+            f"<SequenceModel of {counted(len(self.labels), 'label')}, "
             f"{counted(self.layout.attributes, 'attribute')}, {counted(self.layout.weights, 'weight')}>"
         )
 
@@ -203,8 +226,8 @@ class Model(Alternatives, BaseModel):
     ) -> None:
         """Write the model to a file, as a whole or not at all.
 
-        Attributes whose weights are all zero are left out, which changes no bit of an answer. The model of an
-        estimator that does more than the model, such as `BoostedCRF`, is refused: save the estimator.
+        Attributes whose weights are all zero are left out, which changes no bit of an answer. A model that
+        predicts by Python functions is refused.
 
         Parameters
         ----------
@@ -220,12 +243,13 @@ class Model(Alternatives, BaseModel):
         Examples
         --------
         >>> import os, tempfile
-        >>> from crfkit import Model, train
+        >>> from crfkit import train
+        >>> from crfkit.models import SequenceModel
         >>> from crfkit.features import ItemExtractor
         >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
-        ...     again = Model.load(os.path.join(folder, "m.crf"))
+        ...     again = SequenceModel.load(os.path.join(folder, "m.crf"))
         >>> again.predict(ItemExtractor()([[["dog"]]])), again.notes
         ([['N']], 'an example')
         """
@@ -235,7 +259,7 @@ class Model(Alternatives, BaseModel):
         write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, license=license))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
+    def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> SequenceModel:
         """Open a file that `save` wrote.
 
         Parameters
@@ -255,7 +279,7 @@ class Model(Alternatives, BaseModel):
         return b"".join(pieces(self, dtype=dtype, compact=compact))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Model:
+    def from_bytes(cls, data: bytes) -> SequenceModel:
         """Return the model that `to_bytes` made bytes of; it looks up in them."""
         from crfkit.models.files.native import model_of
 
@@ -268,7 +292,7 @@ class Model(Alternatives, BaseModel):
         method: Literal["temperature", "isotonic"] = "temperature",
         *,
         threads: int | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         """Return a model whose probabilities agree better with what comes true.
 
         Parameters

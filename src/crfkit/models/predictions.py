@@ -31,7 +31,7 @@ __all__ = ["Predictions", "gold_labels"]
 
 
 class Predictions(Scoring):
-    """Predictions of a `crfkit.Model`."""
+    """Predictions of a `crfkit.models.SequenceModel`."""
 
     constraints: tuple[GlobalConstraint, ...]
     decision: Decoding

@@ -20,13 +20,13 @@ from crfkit.structures.gold import sets_of
 from crfkit.tags.schemes import OUTSIDE
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Probabilities"]
 
 
 class Probabilities(Scoring):
-    """Probabilities of a `crfkit.Model`."""
+    """Probabilities of a `crfkit.models.SequenceModel`."""
 
     def predict_spans(self, X: Any, *, threads: int | None = None) -> list[list[Span]]:
         """Return the predicted segments of each sequence as (start, end, label, probability).
@@ -46,7 +46,7 @@ class Probabilities(Scoring):
         """
         from crfkit.models.confidence import segment_confidence
 
-        found = segment_confidence(cast("Model", self), X, threads=threads)
+        found = segment_confidence(cast("SequenceModel", self), X, threads=threads)
         return PerSequence([Span(*one) for one in several if one[2] != OUTSIDE] for several in found)
 
     def segment_marginals(
@@ -113,7 +113,7 @@ class Probabilities(Scoring):
                 if parts is None
                 else spelling.shares_of_parts(shares, parts)
             )
-        curves = cast("Model", self).calibration
+        curves = cast("SequenceModel", self).calibration
         return shares if curves is None else curves.labels(shares)
 
     @property
@@ -132,7 +132,7 @@ class Probabilities(Scoring):
         def found() -> Ids | None:
             parts = None if structure.resolved is None else spelling.parts(structure.resolved)
             if parts is None and (structure.order or 0) > 1:
-                name = cast("Model", self).encoding
+                name = cast("SequenceModel", self).encoding
                 rules_too = "" if name == "IO" else f", or the constraint Scheme({name!r})"
                 raise ValueError(
                     f"the model learned the encoding {name} by {structure.describe()}: probabilities of "
@@ -149,7 +149,7 @@ class Probabilities(Scoring):
                 f"{what} is not for models with hidden states: a labeling is a sum over many paths of "
                 "states; use predict_proba, or sample"
             )
-        if cast("Model", self).calibration is not None:
+        if cast("SequenceModel", self).calibration is not None:
             raise ValueError(
                 f"{what} is not for models calibrated by isotonic regression, which corrects probabilities "
                 "of labels and segments only; calibrate by temperature"
@@ -209,4 +209,4 @@ class Probabilities(Scoring):
         """
         from crfkit.models.uncertainty import uncertainty
 
-        return uncertainty(cast("Model", self), X, "entropy", threads=threads)
+        return uncertainty(cast("SequenceModel", self), X, "entropy", threads=threads)

@@ -1,6 +1,7 @@
 """Turning X and y of users into data sets, with the names of a model or with new ones.
 
 =====================================  =====================================================================
+X, with a feature map                  what the map takes (`crfkit.models.parts`), arrays or items
 X, without a recipe                    lists of items (dicts, lists of strings), float arrays [T, K], sparse
                                        matrices [T, K], pairs of both: what `crfkit.features.ItemExtractor`
                                        takes
@@ -33,7 +34,7 @@ from crfkit.models.width import check_width
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Reader", "columns_of", "frozen_extractor", "gold_column", "longest_of"]
 __all__ += ["place_of", "read", "recipe_of"]
@@ -47,8 +48,8 @@ class Reader:
     """X and y to data sets with the names of a model; attributes that it does not know are dropped.
 
     It remembers the tokens of columns from one call to the next: for many calls on one thread.
-    `Model.dataset` makes a new one each time. It warns, once, where the model knows next to none of the
-    attributes (`crfkit.models.known`).
+    `SequenceModel.dataset` makes a new one each time. It warns, once, where the model knows next to none of
+    the attributes (`crfkit.models.known`).
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Reader:
         What counts the attributes that the model knows; default: a new one.
     """
 
-    def __init__(self, model: Model, watch: Watch | None = None) -> None:
+    def __init__(self, model: SequenceModel, watch: Watch | None = None) -> None:
         self.model = model
         self.watch = Watch.of(model) if watch is None else watch
         self._extract: Extractor | None = None
@@ -77,6 +78,7 @@ class Reader:
         threads : int, optional
         """
         model, names = self.model, self.model.names
+        X = X if isinstance(X, Batch) else model.mapped(X, threads)
         if isinstance(X, Batch):
             data = Dataset(X, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)
         elif isinstance(X, Dataset):

@@ -24,7 +24,7 @@ from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
     from crfkit.models.known import Watch
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Metric", "Scoring", "asked"]
 
@@ -38,7 +38,7 @@ _CELLS = 1 << 22
 
 
 class Scoring:
-    """Data and scores of a `crfkit.Model`."""
+    """Data and scores of a `crfkit.models.SequenceModel`."""
 
     structure: Structure
     layout: Layout
@@ -70,7 +70,7 @@ class Scoring:
         """
         from crfkit.models.reading import Reader
 
-        return Reader(cast("Model", self))(X, y, threads=threads)
+        return Reader(cast("SequenceModel", self))(X, y, threads=threads)
 
     def batch_of(self, X: Any, *, threads: int | None = None, watch: Watch | None = None) -> Batch:
         """Return data with the ids of this model; X as in `dataset`.
@@ -83,15 +83,24 @@ class Scoring:
         if not isinstance(X, Dataset):
             from crfkit.models.reading import Reader
 
-            X = Reader(cast("Model", self))(X, gold=False, threads=threads)
+            X = Reader(cast("SequenceModel", self))(X, gold=False, threads=threads)
+        else:
+            X = self.mapped(X, threads)
         if self.states is not None:
             X = self.states.sets(X)
         made = self.names.renamed(X, self.weighted)
         if X.attributes is not self.names.attributes:
             from crfkit.models.known import Watch
 
-            (watch or Watch.of(cast("Model", self))).renamed(X.batch, made, X.attributes)
+            (watch or Watch.of(cast("SequenceModel", self))).renamed(X.batch, made, X.attributes)
         return self._checked(made, threads)
+
+    def mapped(self, X: Any, threads: int | None = None) -> Any:
+        """Return what the feature map makes of X; X itself without one, or where it made X."""
+        feature_map = cast("SequenceModel", self).feature_map
+        if feature_map is None or (isinstance(X, Dataset) and X.attributes is self.names.attributes):
+            return X
+        return self.names.dataset(feature_map(X, threads), self.weighted)
 
     def _checked(self, batch: Batch, threads: int | None) -> Batch:
         """Refuse data without the attributes of segments that the model has weights of; make conjunctions."""
@@ -102,7 +111,7 @@ class Scoring:
                     "attributes: make them with model.dataset(X) where the model has a recipe, else with "
                     "crfkit.features.segment_features(X, max_length, functions, like=model)"
                 )
-        conjunctions = cast("Model", self).conjunctions
+        conjunctions = cast("SequenceModel", self).conjunctions
         if conjunctions is None:
             return batch
         table = self._once("conjunctions", lambda: conjunctions.table(self.names.attributes))
@@ -160,7 +169,7 @@ class Scoring:
     @property
     def states(self) -> States | None:
         """The labels that the labels of the structure are hidden states of; None where they are not."""
-        found = self.spelling if cast("Model", self).encoding == HIDDEN else None
+        found = self.spelling if cast("SequenceModel", self).encoding == HIDDEN else None
         return found if isinstance(found, States) else None
 
     @property
@@ -169,7 +178,7 @@ class Scoring:
 
         Where the model learned another encoding, they are the tags of the scheme of the training data.
         """
-        if cast("Model", self).encoding is None:
+        if cast("SequenceModel", self).encoding is None:
             return self.structure.labels
         return tuple(self.spelling.alphabet.strings())
 
@@ -180,11 +189,11 @@ class Scoring:
 
     def spelling_for(self, metric: Metric | str | None) -> Spelling:
         """Return how a metric reads labels: one of segments needs tags to know where segments begin."""
-        scheme = cast("Model", self).scheme
+        scheme = cast("SequenceModel", self).scheme
         name = metric if isinstance(metric, str) else getattr(metric, "name", "")
         if scheme is None and self.segmental and of_spans(name):
             scheme = "BIO"
-        kind = {None: Spelling, HIDDEN: States}.get(cast("Model", self).encoding, Recoding)
+        kind = {None: Spelling, HIDDEN: States}.get(cast("SequenceModel", self).encoding, Recoding)
         return self._once(f"spelling {scheme}", lambda: kind(self.structure.labels, scheme))
 
     @property

@@ -22,6 +22,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
@@ -39,6 +40,7 @@ __all__ = [
     "file_bytes",
     "looks_like_model_file",
     "pack",
+    "refusing",
     "unpack",
     "unzipped",
 ]
@@ -63,9 +65,6 @@ _TYPES = {
 #: Kinds of files: what each holds, and what opens it.
 _HOLDS = {
     "crfkit": ("a model", "crfkit.load(path)"),
-    "crfkit boosted": ("a BoostedCRF", "BoostedCRF.load(path)"),
-    "crfkit kernel chain": ("a KernelChainCRF", "KernelChainCRF.load(path)"),
-    "crfkit voted perceptron": ("a VotedPerceptron", "VotedPerceptron.load(path)"),
     "crfkit tree": ("a checkpoint of training", "crfkit train --checkpoint, which goes on from it"),
 }
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
@@ -74,6 +73,26 @@ _OLD_SUM = re.compile("[0-9a-f]{8}")  # CRC-32 of the header, beside sums of arr
 
 class OldFileError(ModelFileError):
     """A file has the sums of an earlier crfkit, which this one does not read."""
+
+
+@contextmanager
+def refusing(source: str) -> Iterator[None]:
+    """Make a ModelFileError of whatever the contents of a file lead to.
+
+    Examples
+    --------
+    >>> with refusing("m.crf"):
+    ...     [][0]
+    Traceback (most recent call last):
+    crfkit.models.store.ModelFileError: m.crf is damaged: list index out of range; copy it again from where \
+it came, or save the model anew
+    """
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (AttributeError, LookupError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(source, f"is damaged: {error}") from None
 
 
 def looks_like_model_file(beginning: bytes) -> bool:
@@ -94,8 +113,6 @@ def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes |
     maps files: answers would be wrong, and where it is cut short the system ends the process (SIGBUS).
     """
     name = os.fsdecode(path)
-    if os.path.exists(os.path.join(name, "code.json")):
-        raise ModelFileError(name, "is a folder of CodeCRF.save", "open it with CodeCRF.load(path)")
     try:
         opened = open_file(name, pipes=True)
     except NotAFileError as error:

@@ -18,7 +18,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor
 from crfkit.models.known import Watch
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.reading import Reader
 
 __all__ = ["Tagger"]
@@ -52,8 +52,8 @@ class Tagger:
     ((1, 2), True)
     """
 
-    def __init__(self, model: Model) -> None:
-        if not isinstance(model, Model):
+    def __init__(self, model: SequenceModel) -> None:
+        if not isinstance(model, SequenceModel):
             raise TypeError(f"model is {model!r:.60}, of type {type(model).__name__}; {_remedy(model)}")
         if model.hashed is None and not len(model.attributes) and model.layout.attributes:
             raise ValueError(
@@ -65,7 +65,7 @@ class Tagger:
         self._watch = Watch.of(model)
         self._labels = Alphabet(model.answers).freeze()
 
-    def __reduce__(self) -> tuple[type[Tagger], tuple[Model]]:
+    def __reduce__(self) -> tuple[type[Tagger], tuple[SequenceModel]]:
         return type(self), (self.model,)
 
     @property
@@ -76,8 +76,9 @@ class Tagger:
     def _data(self, items: Any, labels: list[str] | None = None) -> Dataset:
         """Return one sequence as data of the model."""
         y = None if labels is None else [labels]
-        if self.model.recipe is not None:
-            one = items if isinstance(items, str | bytes) else list(items)
+        if self.model.recipe is not None or self.model.feature_map is not None:
+            whole = isinstance(items, str | bytes) or self.model.feature_map is not None
+            one = items if whole else list(items)
             return Reader(self.model, self._watch)([one], y, gold=False, threads=1)
         known = None if self.model.hashed is not None else self.model.attributes
         extract = ItemExtractor(self.model.hashed, known, self._labels).freeze()

@@ -28,7 +28,7 @@ from crfkit.models.alternatives import kbest_of
 from crfkit.models.scores import decoded
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Uncertainty", "density", "uncertainty"]
 
@@ -36,9 +36,9 @@ Uncertainty = Literal["least-confidence", "margin", "entropy", "nbest-entropy", 
 
 
 def uncertainty(
-    model: Model, X: Any, method: Uncertainty = "entropy", *, k: int = 10, threads: int | None = None
+    model: SequenceModel, X: Any, method: Uncertainty = "entropy", *, k: int = 10, threads: int | None = None
 ) -> Floats:
-    """Return how unsure a model is of each sequence, [N]; see `Model.uncertainty`."""
+    """Return how unsure a model is of each sequence, [N]; see `SequenceModel.uncertainty`."""
     check_choice("method", method, get_args(Uncertainty))
     check_number("k", k, whole=True)
     if k < 2:
@@ -57,7 +57,7 @@ def uncertainty(
     return unsure * density(batch) if method == "density" else unsure
 
 
-def _of_part(model: Model, potentials: Any, method: str, k: int, threads: int | None) -> Floats:
+def _of_part(model: SequenceModel, potentials: Any, method: str, k: int, threads: int | None) -> Floats:
     if method in ("entropy", "density"):
         entropy: Floats = np.atleast_1d(inference.entropy(potentials, threads=threads))
         return entropy

@@ -12,7 +12,7 @@ from crfkit.checks import check_number
 from crfkit.models.explain import state_weights, transition_weights
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["WeightTable", "largest_weights", "transition_table"]
 
@@ -62,7 +62,9 @@ class WeightTable:
         return frame_of(dict(zip(self.rows, self.weights.tolist(), strict=True)), self.columns)
 
 
-def largest_weights(model: Model, label: str | None = None, n: int = 10) -> list[tuple[str, str, float]]:
+def largest_weights(
+    model: SequenceModel, label: str | None = None, n: int = 10
+) -> list[tuple[str, str, float]]:
     """Return the n largest weights of attributes as (feature, label, weight), of one label or of all."""
     check_number("n", n, 1, whole=True)
     known = model.structure.labels
@@ -74,7 +76,7 @@ def largest_weights(model: Model, label: str | None = None, n: int = 10) -> list
     return sorted(found, key=lambda one: -one[2])[:n]
 
 
-def transition_table(model: Model) -> WeightTable:
+def transition_table(model: SequenceModel) -> WeightTable:
     """Return the weights of label n-grams: a row for each history, a column for the label that follows."""
     found, labels = transition_weights(model), model.structure.labels
     histories = list(dict.fromkeys([*((y,) for y in labels), *(run[:-1] for run in found)]))

@@ -16,13 +16,13 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.estimators import BoostedCRF, ChainCRF
+from crfkit.models.forest import windowed
 from crfkit.objectives import Likelihood
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 from crfkit.training.learners.boosting import Boosting
-from crfkit.training.learners.boosting_round import windowed
 
 __all__ = ["TreeBoosting", "make"]
 

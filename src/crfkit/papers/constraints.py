@@ -27,7 +27,7 @@ from crfkit.inference.constrained.decoding import WAYS, Answers
 from crfkit.inference.constrained.kinds import AtLeast, AtMost, Before, GlobalConstraint, Implies
 from crfkit.inference.constrained.program import solve
 from crfkit.inference.constrained.trellis import trellis_of
-from crfkit.models.model import Model, gold_labels
+from crfkit.models.model import SequenceModel, gold_labels
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
@@ -223,7 +223,7 @@ class Constraints:
         return made | self._programs(local, batches[LOCAL], rules, found[LOCAL])
 
     def _programs(
-        self, model: Model, batch: Any, rules: list[GlobalConstraint], found: Answers
+        self, model: SequenceModel, batch: Any, rules: list[GlobalConstraint], found: Answers
     ) -> dict[tuple[str, str], float]:
         """Answer some of the broken sequences again by programs alone."""
         kept = model.constrained(rules)
@@ -319,7 +319,7 @@ class Constraints:
 _WAYS = (("DP",), ("k-best", "LP", "ILP"), ("none",))
 
 
-def _seconds(model: Model, batch: Any, rules: list[GlobalConstraint] | None) -> float:
+def _seconds(model: SequenceModel, batch: Any, rules: list[GlobalConstraint] | None) -> float:
     """Return the seconds of the processor that decoding takes, the least of three times."""
     times = []
     for _ in range(3):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.training.events import Event, Listener, Progress, StopTraining
 
 __all__ = ["curve_of", "until"]
@@ -29,7 +29,7 @@ def until(passes: float) -> Listener:
     return listen
 
 
-def curve_of(model: Model) -> dict[str, list[float]]:
+def curve_of(model: SequenceModel) -> dict[str, list[float]]:
     """Return the curves of a training: passes, seconds and the objective of each step, and dev scores.
 
     ``scored`` has the passes of the steps that have a ``score``.

@@ -17,7 +17,7 @@ from crfkit import data as corpora
 from crfkit._safe.cached import once
 from crfkit.constraints import Scheme
 from crfkit.linear.features import FeatureSelection
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.papers.experiment import Given, Quantity
 from crfkit.papers.np_chunking_learners import generated
@@ -117,7 +117,7 @@ class Neural:
         return self.found[key]
 
     @once
-    def linear(self) -> Model:
+    def linear(self) -> SequenceModel:
         """The linear CRF that crfkit trains, certified."""
         return train(
             self.data.items[0],

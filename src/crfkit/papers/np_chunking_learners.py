@@ -20,7 +20,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.data.reading import read
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import span_scores
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood, Local
 from crfkit.optimize import AveragedPerceptron
 from crfkit.papers.curves import until
@@ -110,7 +110,7 @@ class Corpus:
 
 def learned(
     name: str, corpus: Corpus, *, l2: float = 1.0, passes: int = 30, seed: int = 0
-) -> tuple[Model, list[list[str]]]:
+) -> tuple[SequenceModel, list[list[str]]]:
     """Train one of `MODELS`; return it with the chunk tags of the test sentences."""
     data, test = corpus.data
     options: dict[str, Any] = {"structure": Chain(constraints=PAIRS), "objective": Likelihood(l2=l2)}
@@ -126,7 +126,7 @@ def learned(
     return model, tags(model.predict(test, threads=corpus.threads))
 
 
-def followed(method: str, corpus: Corpus, passes: int, seed: int = 0) -> Model:
+def followed(method: str, corpus: Corpus, passes: int, seed: int = 0) -> SequenceModel:
     """Train on the supported features with one of `METHODS` for so many passes; test scores are recorded.
 
     The scores are for the curves alone: the model is not to be used, since it has the weights with the best.

@@ -16,7 +16,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.estimators import HMM
 from crfkit.features import Extractor, Recipe
 from crfkit.linear.features import FeatureSelection
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood, Local
 from crfkit.training.learners.generative import Smoothing
 from crfkit.training.train import train
@@ -89,7 +89,7 @@ def data_of(name: str, half: Half, threads: int | None) -> tuple[Dataset, Datase
     return train, extract.freeze()(_columns(half.test), threads)
 
 
-def model_of(name: str, data: Dataset, l2: float, threads: int | None, **options: Any) -> Model:
+def model_of(name: str, data: Dataset, l2: float, threads: int | None, **options: Any) -> SequenceModel:
     """Train a MEMM or a CRF with weights for the pairs that the data show."""
     local = name.startswith("MEMM")
     return train(

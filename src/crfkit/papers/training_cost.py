@@ -20,7 +20,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.data.reading import read
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import token_scores
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.papers.curves import curve_of
 from crfkit.papers.experiment import Given, Quantity, Reading
@@ -116,7 +116,9 @@ class TrainingCost:
     tasks: Sequence[Task]
     threads: int | None
     runs: int = 1
-    models: dict[tuple[str, int], tuple[Model, float]] = field(default_factory=dict)  #: with the accuracy
+    models: dict[tuple[str, int], tuple[SequenceModel, float]] = field(
+        default_factory=dict
+    )  #: with the accuracy
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -192,7 +194,7 @@ class TrainingCost:
             [_figure(curves)] if curves else [],
         )
 
-    def _trained(self, task: Task, seed: int) -> tuple[Model, float]:
+    def _trained(self, task: Task, seed: int) -> tuple[SequenceModel, float]:
         if (task.name, seed) not in self.models:
             train_on, test_on = task.split(seed)
             extract = Extractor(Recipe.parse(task.features), label=task.columns[-1])

@@ -19,7 +19,7 @@ from crfkit.torch.results import Paths
 from crfkit.torch.states import States
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["ChainCRF"]
 
@@ -264,8 +264,8 @@ class ChainCRF(nn.Module):
             raise ValueError("with limits on segment lengths give labels or allowed, not both")
         return self.states.scores(node), None, self.states.scores(allowed) if sets is None else sets
 
-    def to_model(self) -> Model:
-        """Return a `crfkit.Model` that answers for the same scores without torch; it can be saved.
+    def to_model(self) -> SequenceModel:
+        """Return a model that answers for the same scores without torch; it can be saved.
 
         Examples
         --------

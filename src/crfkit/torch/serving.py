@@ -1,7 +1,7 @@
 """From a trained layer to something that decodes elsewhere: a crfkit model, an exported program.
 
 ==================  ==========================================================================================
-`to_model`          a `crfkit.Model` whose real-valued columns are the scores of labels: it decodes, gives
+`to_model`          a model of sequences whose real-valued columns are the scores of labels: it decodes, gives
                     probabilities and can be saved, all without torch
 `Decoder`           a module that returns tensors, for `torch.export` (the program keeps the operator
                     ``crfkit::chain_best``, or ``order_best``: import `crfkit.torch.functional` before it is
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.linear.layout import Layout
-from crfkit.models.model import Model, Names
+from crfkit.models.model import Names, SequenceModel
 
 if TYPE_CHECKING:
     from crfkit.torch.chain import ChainCRF
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Decoder", "to_model"]
 
 
-def to_model(crf: ChainCRF) -> Model:
+def to_model(crf: ChainCRF) -> SequenceModel:
     """Return a model that takes scores of labels, an array of floats [T, L] for each sequence.
 
     Examples
@@ -56,7 +56,7 @@ def to_model(crf: ChainCRF) -> Model:
         dense=L,
         order=chain.order,
     )
-    return Model(chain, layout, Names(Alphabet(crf.labels), Alphabet()), w)
+    return SequenceModel(chain, layout, Names(Alphabet(crf.labels), Alphabet()), w)
 
 
 class Decoder(nn.Module):

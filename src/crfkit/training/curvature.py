@@ -27,7 +27,7 @@ from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.objective import Objective
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.optimize.problem import Curvature
 
 __all__ = ["with_curvature"]
@@ -36,13 +36,13 @@ _MOST = 0.25  # variance of what is 0 or 1
 
 
 def with_curvature(
-    model: Model,
+    model: SequenceModel,
     data: Dataset,
     objective: Objective,
     *,
     before: Floats | None = None,
     threads: int | None = None,
-) -> Model:
+) -> SequenceModel:
     """Return a model that keeps how firmly data hold its weights, to be trained further without them.
 
     `Model.save` writes it into the file, 4 bytes for each weight.

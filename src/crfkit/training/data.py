@@ -19,7 +19,7 @@ from crfkit.linear.likely import likely_pairs
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.names import Names
 from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
@@ -244,7 +244,7 @@ class TrainingData:
 
         return BlockedProblem(self.data, layout, bound, threads=self.threads)
 
-    def likely(self, model: Model, epsilon: float) -> Pointers:
+    def likely(self, model: SequenceModel, epsilon: float) -> Pointers:
         """Return the pairs [n, 2] that the data do not show but the model finds likely."""
         found = np.zeros((0, 2), dtype=np.int64)
         for batch in self.batches():

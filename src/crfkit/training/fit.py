@@ -22,7 +22,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
-from crfkit.models.model import Metric, Model, gold_labels
+from crfkit.models.model import Metric, SequenceModel, gold_labels
 from crfkit.models.states import HIDDEN
 from crfkit.models.tags import as_segments
 from crfkit.objectives import Local
@@ -39,11 +39,11 @@ from crfkit.training.stop import Stop
 __all__ = ["Fit", "Init", "SequenceValidation", "check_metric"]
 
 
-Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None"
+Init: TypeAlias = "SequenceModel | Literal['memm'] | Callable[[Any, Layout], Any] | None"
 _MEMM_ITERATIONS = 20
 
 
-class Fit(TrainingRun[Model]):
+class Fit(TrainingRun[SequenceModel]):
     """One training on sequences: data, structure, layout, objective, optimizer and when to stop."""
 
     def __init__(
@@ -84,13 +84,15 @@ class Fit(TrainingRun[Model]):
         self.penalty: Penalty = self.objective.penalty(self.layout)
         self.problem = self.data.bind(self.objective, self.layout, self.structure)
 
-    def model(self, w: Floats, training: TrainingRecord | None = None) -> Model:
+    def model(self, w: Floats, training: TrainingRecord | None = None) -> SequenceModel:
         """Return a model with these weights [F]."""
         data = self.data
         chosen = self.selected
-        return Model(self.structure, self.layout, data.names, w, data.extractor, training, selected=chosen)
+        return SequenceModel(
+            self.structure, self.layout, data.names, w, data.extractor, training, selected=chosen
+        )
 
-    def little(self, iterations: int) -> Model:
+    def little(self, iterations: int) -> SequenceModel:
         """Return a model after a few iterations, without events, dev sets and warnings."""
         begun = time.perf_counter()
         w, halted = self._initial(begun)
@@ -112,7 +114,7 @@ class Fit(TrainingRun[Model]):
         }
 
     def _start_name(self) -> str:
-        if isinstance(self.init, Model):
+        if isinstance(self.init, SequenceModel):
             m = self.init
             return digest(
                 [m.labels, m.attributes, m.edge_attributes, m.names.segment_attributes, m.layout, m.w]
@@ -165,7 +167,7 @@ class Fit(TrainingRun[Model]):
         init = self.init
         if init is None:
             return np.zeros(self.layout.weights), None
-        if isinstance(init, Model):
+        if isinstance(init, SequenceModel):
             return warm_start(init, self.layout, self.structure, self.data.names), None
         if callable(init):
             return checked_start(init(self.problem, self.layout), self.layout), None
@@ -197,22 +199,24 @@ def check_metric(metric: Metric | str) -> None:
     metrics.metric(metric)
 
 
-class SequenceValidation(Validation[Model]):
+class SequenceValidation(Validation[SequenceModel]):
     """The dev score of weights on sequences.
 
     Parameters
     ----------
-    model : Model
+    model : SequenceModel
         Whose weights vary; it may change while the alphabets stay.
     dev : Dataset
         Positions without a label cannot be scored: their sequences are left out.
     metric : str or function
         A name of `crfkit.metrics`; "log_prob", the mean over positions; a function of gold and
-        predicted labels, where more is better; "auto": what fits the labels, as in `Model.judge`.
+        predicted labels, where more is better; "auto": what fits the labels, as in `SequenceModel.judge`.
     threads : int, optional
     """
 
-    def __init__(self, model: Model, dev: Dataset, metric: Metric | str, threads: int | None = None) -> None:
+    def __init__(
+        self, model: SequenceModel, dev: Dataset, metric: Metric | str, threads: int | None = None
+    ) -> None:
         self._function = None if metric == "log_prob" else model.judge(metric)
         named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
         name = "log_prob" if self._function is None else named or type(metric).__name__

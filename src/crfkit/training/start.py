@@ -15,7 +15,8 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
-from crfkit.models.model import Model
+from crfkit.models.graph_model import GraphModel
+from crfkit.models.model import SequenceModel
 from crfkit.models.names import Names
 from crfkit.structures.structure import Structure
 
@@ -28,7 +29,7 @@ __all__ = ["RandomStart", "checked_start", "warm_graph_start", "warm_start"]
 _SPREAD = 0.5  # standard deviation of first weights that are drawn
 
 
-def warm_start(model: Model, layout: Layout, structure: Structure, names: Names) -> Floats:
+def warm_start(model: SequenceModel, layout: Layout, structure: Structure, names: Names) -> Floats:
     """Return the weights [F] of a model in another layout, over these names.
 
     Raises

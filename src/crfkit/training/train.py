@@ -17,7 +17,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.errors import NotCoveredError
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Structure
@@ -69,7 +69,7 @@ def train(
     listeners: Sequence[Listener] = ...,
     progress: bool | None = ...,
     **unknown: NoReturn,
-) -> Model: ...
+) -> SequenceModel: ...
 @overload
 def train(
     data: GraphBatch,
@@ -124,7 +124,7 @@ def train(
     listeners: Sequence[Listener] = (),
     progress: bool | None = None,
     **unknown: NoReturn,
-) -> Model | GraphModel:
+) -> SequenceModel | GraphModel:
     """Train a model.
 
     Parameters
@@ -380,5 +380,5 @@ def _check_optimizer(optimizer: object, *, graphs: bool) -> None:
 
 def _check_start(init: object) -> None:
     """Refuse what is not a start of sequences."""
-    if not (init is None or init == "memm" or isinstance(init, Model) or callable(init)):
+    if not (init is None or init == "memm" or isinstance(init, SequenceModel) or callable(init)):
         raise ValueError(f'init is {init!r}, expected a Model, "memm" or a function')

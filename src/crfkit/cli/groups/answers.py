@@ -10,7 +10,7 @@ from crfkit.cli.groups.compose import option
 from crfkit.cli.groups.constraints import Keeping
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Answers"]
 
@@ -83,7 +83,7 @@ class Answers(Keeping):
         if self.labels_only and self.proba and not as_json:
             raise ValueError("--print labels prints only labels; leave it out to see probabilities")
 
-    def check_model(self, model: Model) -> None:
+    def check_model(self, model: SequenceModel) -> None:
         """Refuse what constraints on whole labelings do not go with."""
         if model.constraints and (self.kbest or self.proba):
             given = "--kbest" if self.kbest else "--print proba"

@@ -12,7 +12,7 @@ from crfkit.cli.messages import check_choice
 
 if TYPE_CHECKING:
     from crfkit.inference.constrained.kinds import GlobalConstraint
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["Keeping"]
 
@@ -68,7 +68,7 @@ class Keeping:
         """The constraints, checked."""
         return [one for text in self.constraint or () for one in _made(text)]
 
-    def of(self, model: Model) -> Model:
+    def of(self, model: SequenceModel) -> SequenceModel:
         """Return a model with these constraints; with its own where none are given."""
         _ = self.fallback  # a wrong word is refused before the work begins
         return model.constrained(given) if (given := self.constraints) else model

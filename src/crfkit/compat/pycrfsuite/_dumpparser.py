@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crfkit._safe.printable import quoted
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["CRFsuiteDumpParser", "ParsedDump", "dump_text", "parsed"]
 
@@ -41,7 +41,7 @@ def header_of(head: bytes) -> dict[str, str]:
     return {**fields, "magic": head[:4].decode("latin-1"), "type": head[8:12].decode("latin-1")}
 
 
-def _features(model: Model | None) -> Iterator[tuple[int, str, str, float]]:
+def _features(model: SequenceModel | None) -> Iterator[tuple[int, str, str, float]]:
     """Go through kind, source, label and weight of all features: transitions, then states."""
     if model is None:
         return
@@ -56,11 +56,11 @@ def _features(model: Model | None) -> Iterator[tuple[int, str, str, float]]:
         yield 0, names[a], labels[y], w
 
 
-def _names(model: Model | None) -> tuple[tuple[str, ...], list[str]]:
+def _names(model: SequenceModel | None) -> tuple[tuple[str, ...], list[str]]:
     return ((), []) if model is None else (model.structure.labels, model.attributes.strings())
 
 
-def parsed(model: Model | None, head: bytes) -> ParsedDump:
+def parsed(model: SequenceModel | None, head: bytes) -> ParsedDump:
     """Return the contents of a model; None is one without labels."""
     found = ParsedDump()
     found.header = header_of(head)
@@ -72,7 +72,7 @@ def parsed(model: Model | None, head: bytes) -> ParsedDump:
     return found
 
 
-def dump_text(model: Model | None, head: bytes) -> Iterator[str]:
+def dump_text(model: SequenceModel | None, head: bytes) -> Iterator[str]:
     """Give the lines of the dump, each with its end."""
     yield "FILEHEADER = {\n"
     for name, value in header_of(head).items():

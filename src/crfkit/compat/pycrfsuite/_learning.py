@@ -26,7 +26,7 @@ from crfkit.linear.score import score
 from crfkit.models.files.compact import compacted
 from crfkit.models.files.cqdb import write_strings
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
-from crfkit.models.model import Model, Names
+from crfkit.models.model import Names, SequenceModel
 from crfkit.structures import Chain
 from crfkit.training.runs.convergence import has_converged, remedy_for, warn_of_end
 
@@ -158,7 +158,7 @@ class Learning:
             if layout is None:
                 layout = Layout.of_chain(L, np.zeros(len(self.attributes) + 1, np.int64), *_nothing())
             names = Names(self.labels, self.attributes)
-            model = compacted(Model(Chain(self.labels.strings()), layout, names, w))
+            model = compacted(SequenceModel(Chain(self.labels.strings()), layout, names, w))
             active, attributes = model.layout.weights, len(model.attributes)
             data = crfsuite_bytes(model)
         say(f"Number of active features: {active} ({len(w)})\n")

@@ -18,7 +18,7 @@ from crfkit import _native
 from crfkit.compat.pycrfsuite._dumpparser import ParsedDump, dump_text, parsed
 from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.models.files.crfsuite import read_crfsuite
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.store import file_bytes
 
 __all__ = ["Tagger"]
@@ -27,9 +27,9 @@ __all__ = ["Tagger"]
 class _Opened:
     """A model, ready to tag."""
 
-    model: Model | None  #: None: CRFsuite's model of no data, which has no labels
+    model: SequenceModel | None  #: None: CRFsuite's model of no data, which has no labels
 
-    def __init__(self, model: Model, head: bytes) -> None:
+    def __init__(self, model: SequenceModel, head: bytes) -> None:
         self.model, self.head = model, head
         self.labels = model.structure.labels
         self.ids = {name: y for y, name in enumerate(self.labels)}

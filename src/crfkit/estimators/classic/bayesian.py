@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit import inference
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.errors import warn_about
+from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.judged import Judged
+from crfkit.estimators.keeping import InFiles, recorded
 from crfkit.inference.methods import Auto, Elimination
 from crfkit.inference.methods.method import Method
-from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.labelings import labelings_of
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.posterior import Posterior, power_ep
-from crfkit.linear.graphs.score import GraphScores
+from crfkit.models.classic.average import AveragedModel
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
 from crfkit.optimize import LBFGS
@@ -43,7 +43,7 @@ _FULL = 1000
 _METHOD: Final = Auto()
 
 
-class BayesianCRF(Judged):
+class BayesianCRF(Judged, InFiles):
     """A conditional random field whose weights have a posterior distribution: Qi, Szummer & Minka (2005).
 
     The posterior is a Gaussian found by power expectation propagation; predictions average over it. For few
@@ -79,8 +79,8 @@ class BayesianCRF(Judged):
         ``mean`` [F], ``covariance`` [F, F] or [F], ``sweeps``, ``change``, ``converged``.
     map_ : GraphModel
         The model with the weights of highest posterior density.
-    model_ : GraphModel
-        The model with the mean of the posterior.
+    model_ : AveragedModel
+        It averages as well; its weights are the mean of the posterior.
 
     Examples
     --------
@@ -112,6 +112,31 @@ class BayesianCRF(Judged):
     tolerance: float = 1e-4
     method: Method | str = _METHOD
 
+    model_: AveragedModel = learned()
+    n_iter_: int = learned()
+
+    @property
+    def posterior_(self) -> Posterior:
+        """The Gaussian over the weights."""
+        return self.model_.posterior
+
+    @property
+    def map_(self) -> GraphModel:
+        """The model with the weights of highest posterior density."""
+        return self.model_.plain_best
+
+    @classmethod
+    def _foreign(cls, model: Any) -> str:
+        return "" if isinstance(model, AveragedModel) else "a model without a rule that averages over weights"
+
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        return cls(model.graph, samples=model.samples, random_state=model.random_state, method=model.method)
+
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
+        self.n_iter_ = model.sweeps
+
     def fit(self, X: GraphBatch, y: None = None) -> Self:
         """Find the best weights, then the posterior around them; warn where it did not converge.
 
@@ -131,23 +156,29 @@ class BayesianCRF(Judged):
             selection=self.selection,
             n_jobs=self._threads,
         ).fit(X)
-        self.map_: GraphModel = best.model_
-        loss = GraphLoss(Likelihood(), self.map_.layout, X, Elimination(), threads=self._threads)
-        w = np.array(self.map_.w)
+        found_best: GraphModel = best.model_
+        loss = GraphLoss(Likelihood(), found_best.layout, X, Elimination(), threads=self._threads)
+        w = np.array(found_best.w)
         found = labelings_of(loss, w, most=self.most, draws=self.draws, seed=self._seed, method=Elimination())
         full = self.covariance == "full" or (self.covariance == "auto" and loss.size <= _FULL)
         prior = np.full(loss.size, float(self.variance))
-        self.posterior_: Posterior = power_ep(
-            found, w, prior, full=full, max_sweeps=self.max_sweeps, tolerance=self.tolerance
-        )
-        self.model_ = GraphModel(
+        posterior = power_ep(found, w, prior, full=full, max_sweeps=self.max_sweeps, tolerance=self.tolerance)
+        model = AveragedModel(
             self.graph,
-            self.map_.layout,
-            self.posterior_.mean,
-            self.map_.attributes,
-            lacks="the posterior, over which BayesianCRF averages, and have its mean only: pickle the "
-            "estimator, or save estimator.map_, which has the best weights",
+            found_best.layout,
+            posterior.mean,
+            found_best.attributes,
+            covariance=posterior.covariance,
+            best=w,
+            sweeps=posterior.sweeps,
+            change=posterior.change,
+            converged=posterior.converged,
+            samples=self.samples,
+            random_state=self._seed,
+            method=self.method,
         )
+        self.model_ = recorded(self, model)
+        self.n_iter_ = posterior.sweeps
         if not self.posterior_.converged:
             warn_about(
                 f"expectation propagation did not converge in {self.max_sweeps} sweeps: they still "
@@ -172,19 +203,11 @@ class BayesianCRF(Judged):
 
     def predict_proba(self, X: GraphBatch) -> dict[str, Floats]:
         """Return the probability of each label, averaged over the posterior: kind -> [V, L]."""
-        scores, method = GraphScores(self.map_.layout, self.map_.fitted(X)), method_of(self.method)
-        total: dict[str, Floats] = {}
-        drawn = self.posterior_.sample(self.samples, self._seed)
-        for w in drawn:
-            potentials = scores.potentials(w, threads=self._threads)
-            found = inference.marginals(potentials, cliques=False, method=method, threads=self._threads)
-            for kind in X.graph.kinds:
-                total[kind] = total.get(kind, 0.0) + found[kind] / len(drawn)
-        return total
+        return dict(self.model_.predict_proba(X, threads=self._threads).node)
 
     def predict(self, X: GraphBatch) -> dict[str, Ids]:
         """Return the label of each variable with the highest averaged probability: kind -> [V]."""
-        return {kind: p.argmax(axis=1).astype(np.int32) for kind, p in self.predict_proba(X).items()}
+        return dict(self.model_.predict(X, threads=self._threads).labels)
 
     def _compared(self, X: GraphBatch, y: None, metric: Any) -> Compared:
         check_is_fitted(self, "model_")

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
-from crfkit._safe.printable import quoted
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset, labeled
+from crfkit.data.dataset import labeled
 from crfkit.estimators.base import fixed
-from crfkit.estimators.classic.similarity import Factor, Kernel, Similarity, check_memory, vectors_of
+from crfkit.estimators.classic.gram import Factor, check_memory
 from crfkit.estimators.fitting import has_gold, weighted
+from crfkit.estimators.keeping import recorded
 from crfkit.estimators.parameters import Trained
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.linear.features import FeatureSelection
-from crfkit.models.files.estimators import FileFields, chain_of, read_parts, refusing, write_parts
-from crfkit.models.files.inspect import checked_alphabet
-from crfkit.models.known import Watch
-from crfkit.models.model import Model
+from crfkit.models.classic.kernel import (
+    FUNCTION,
+    Kernel,
+    KernelMap,
+    Similarity,
+    vectors_of,
+    with_columns,
+)
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.optimize.problem import Optimizer
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["KernelChainCRF"]
-
-_KIND = "crfkit kernel chain"
 
 
 class KernelChainCRF(SequenceQueries, Trained):
@@ -75,8 +75,8 @@ class KernelChainCRF(SequenceQueries, Trained):
     Attributes
     ----------
     model_ : Model
-        A chain whose columns are the kernel with `support_`; its `training` has the certificate. It is not
-        saved by itself: use `save`.
+        A chain whose columns are the kernel with `support_`, which is its `feature_map`: it takes the same X.
+        Its `training` has the certificate.
     support_ : rows [r, d]
         The positions that the others' kernels depend on linearly.
     classes_ : array of str [L]
@@ -93,6 +93,8 @@ class KernelChainCRF(SequenceQueries, Trained):
     """
 
     _defaults: ClassVar[Mapping[str, Any]] = {"objective": "max-margin"}
+    _maps: ClassVar[str] = "kernel"
+    _needed: ClassVar[Mapping[str, str]] = {"kernel": FUNCTION}
     kernel: str | Kernel = "rbf"
     gamma: float | None = None
     degree: float = 3.0
@@ -130,7 +132,7 @@ class KernelChainCRF(SequenceQueries, Trained):
         rows = vectors_of(data.batch, len(names.attributes))
         factor = Factor.of(similarity(rows, rows))
         model = train(
-            _with_columns(data, factor.columns).freeze(),
+            with_columns(data, factor.columns).freeze(),
             structure=self._part("structure"),
             objective=self._part("objective"),
             optimizer=self.optimizer,
@@ -141,60 +143,32 @@ class KernelChainCRF(SequenceQueries, Trained):
         )
         w, part, L = model.w.copy(), model.layout.parts["dense"], model.layout.labels
         w[part] = factor.coefficients(w[part].reshape(-1, L)).ravel()
-        return self._holding(replace(model, w=w), rows[factor.pivots], names, similarity)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a file without pickle, for `load`; a kernel must have a name for that.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import numpy as np
-        >>> from crfkit.estimators.classic import KernelChainCRF
-        >>> crf = KernelChainCRF(kernel="rbf").fit([np.eye(2)], [["a", "b"]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     crf.save(os.path.join(folder, "m.kcrf"))
-        ...     again = KernelChainCRF.load(os.path.join(folder, "m.kcrf"))
-        >>> again.predict([np.eye(2)])
-        [['a', 'b']]
-        """
-        check_is_fitted(self, "model_")
-        used = self._fitted
-        if not isinstance(used.kernel, str):
-            raise ValueError(
-                "the kernel is a function, which a file without code cannot keep: use a named kernel, or "
-                "keep the program that fits the estimator"
-            )
-        arrays: dict[str, NDArray[Any]] = dict(zip(_ALPHABET, self._names.attributes.arrays(), strict=True))
-        support: Any = self.support_
-        sparse = {} if isinstance(support, np.ndarray) else {n: getattr(support, n) for n in _SPARSE}
-        arrays.update(sparse or {"support": support})
-        about = {"kernel": used.kernel, "options": dict(used.options), "shape": list(support.shape)}
-        write_parts(path, _KIND, replace(self.model_, lacks=""), arrays, about)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the estimator of a file that `save` wrote, ready to predict."""
-        model, fields = read_parts(path, _KIND)
-        chain = chain_of(model, fields.source)
-        if model.extractor is not None or model.layout.attributes:
-            fields.refuse("model", "one with attributes or a recipe, expected columns of a kernel alone")
-        with refusing(fields.source):
-            attributes = checked_alphabet(fields, "attributes")
-            given = fields.part("options")
-            options: dict[str, Any] = {name: given.number(name) for name in given if name in _OPTIONS}
-            if len(options) != len(given):
-                fields.refuse("options", f"{', '.join(map(quoted, given))}, expected {', '.join(_OPTIONS)}")
-            similarity = Similarity(fields.text("kernel"), options)
-            support = _support_of(fields, model.layout.dense, len(attributes))
-            made = cls(kernel=similarity.kernel, structure=replace(chain, labels=()), **options)
-            return made._holding(model, support, Names(model.labels, attributes, Alphabet()), similarity)
+        kernels = KernelMap(similarity, rows[factor.pivots], names.attributes)
+        self.classes_ = np.array(model.structure.labels, dtype=object)
+        self.n_iter_ = 0 if model.training is None else model.training.iterations
+        self.model_ = recorded(self, replace(model, w=w, feature_map=kernels))
+        pass_on(model.training)
+        return self
 
     def _absent(self) -> Mapping[str, str]:
         return {
             "explain": "its features are similarities to training data, not words",
             "tag": "X is not tokens; use predict([x])",
         }
+
+    @property
+    def support_(self) -> Any:
+        """The positions that others are compared with, [r, d]."""
+        made = self.model_.feature_map
+        assert isinstance(made, KernelMap)
+        return made.support
+
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        made, used = super()._of_model(model), model.feature_map.similarity
+        for name, value in {"kernel": used.kernel, **used.options}.items():
+            setattr(made, name, value)
+        return made
 
     def _similarity(self) -> Similarity:
         if callable(self.kernel):
@@ -203,71 +177,3 @@ class KernelChainCRF(SequenceQueries, Trained):
             raise ValueError("kernel_params are for a kernel that is a function; set gamma, degree or coef0")
         options: dict[str, Any] = {"degree": self.degree, "coef0": self.coef0}
         return Similarity(self.kernel, options if self.gamma is None else {"gamma": self.gamma, **options})
-
-    def _holding(self, model: Model, support: Any, names: Names, similarity: Similarity) -> Self:
-        self.model_ = replace(model, lacks=_LACKS)
-        self.support_, self._names, self._fitted = support, names, similarity
-        self.classes_ = np.array(model.structure.labels, dtype=object)
-        self.n_iter_ = 0 if model.training is None else model.training.iterations
-        pass_on(model.training)
-        return self
-
-    def _data(self, X: Any, y: Any = None) -> Dataset:
-        """Return data whose columns are the kernel with the support."""
-        from crfkit.features import ItemExtractor
-
-        check_is_fitted(self, "model_")
-        named = self._names
-        watch = Watch(named, done=not len(named.attributes))
-        if isinstance(X, Dataset):
-            data = named.dataset(X)
-            watch.renamed(X.batch, data.batch, X.attributes)
-        else:
-            extract = ItemExtractor(None, named.attributes)
-            data = extract(X)
-            watch.items(extract.seen, data.batch)
-        if y is not None:
-            data = labeled(data, y, Alphabet(self.model_.labels.strings()))
-        rows = vectors_of(data.batch, len(named.attributes))
-        if rows.shape[1] != self.support_.shape[1] and rows.shape[0]:
-            given, fitted = rows.shape[1], self.support_.shape[1]
-            raise ValueError(f"X has {given} real-valued columns, the model was fitted with {fitted}")
-        return _with_columns(data, self._fitted(rows, self.support_))
-
-
-_ALPHABET = ("attributes.bytes", "attributes.begin", "attributes.slots")
-_SPARSE = ("data", "indices", "indptr")
-_OPTIONS = ("gamma", "degree", "coef0")
-_LACKS = (
-    "the positions that its columns are kernels with: save the estimator with estimator.save(path), and open "
-    "that with KernelChainCRF.load(path)"
-)
-
-
-def _with_columns(data: Dataset, columns: Any) -> Dataset:
-    """Return data with these columns in place of attributes."""
-    P = data.batch.positions
-    batch = replace(
-        data.batch, attr_ptr=np.zeros(P + 1, np.int64), attr=np.zeros(0, np.int32), value=None, dense=columns
-    )
-    return Dataset(batch, data.labels, Alphabet(), Alphabet())
-
-
-def _support_of(fields: FileFields, rows: int, attributes: int) -> Any:
-    """Return the support positions of a file, checked: as many rows as the model has columns."""
-    sizes = fields.items_of("shape", 2)
-    if sizes.count("0") != rows:
-        fields.refuse("shape", f"that of {sizes.count('0'):,} support positions, the model needs {rows:,}")
-    columns = sizes.count("1")
-    if not attributes:
-        return fields.floats("support", rows, columns)
-    if attributes > columns:
-        fields.refuse("shape", f"that of {columns:,} columns, expected those of {attributes:,} attributes")
-    from scipy.sparse import csr_array
-
-    ids = [fields.any_array(name) for name in _SPARSE[1:]]
-    if any(each.dtype not in (np.int32, np.int64) or each.ndim != 1 for each in ids):
-        fields.refuse("indices", "no list of whole numbers")
-    made = csr_array((fields.floats(_SPARSE[0], None), *map(np.array, ids)), shape=(rows, columns))
-    made.check_format(full_check=True)
-    return made

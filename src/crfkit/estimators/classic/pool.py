@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import fixed, learned
 from crfkit.estimators.chain import ChainCRF
 from crfkit.inference.constrained.kinds import GlobalConstraint
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.optimize.problem import End
 from crfkit.structures.structure import Structure
 from crfkit.training.classic.many import Task, train_all
@@ -94,7 +94,9 @@ class OpinionPool(ChainCRF):
     [['D', 'A', 'N']]
     """
 
-    experts_: list[Model] = learned()
+    _beside: ClassVar[tuple[str, ...]] = ("weights_", "subsets_")
+
+    experts_: list[SequenceModel] = learned()
     weights_: Floats = learned()
     subsets_: list[str] = learned()
 
@@ -121,7 +123,7 @@ class OpinionPool(ChainCRF):
         dev: Dataset | None = None,
         init: Init = None,  # experts have weights of their own and begin at 0
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         self._check()
         data = data.freeze()
         if structure.local:

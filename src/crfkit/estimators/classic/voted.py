@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Floats, Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import QUERIES, fixed, learned
 from crfkit.estimators.chain import ChainCRF
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.objective import Objective
-from crfkit.models.files.estimators import chain_of, read_parts, write_parts
-from crfkit.models.model import Model
-from crfkit.models.results import PerSequence
-from crfkit.models.scores import Decoding
+from crfkit.models.classic.votes import VOTING, VotedModel, Voting
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Perceptron
 from crfkit.optimize.classic.voted import Ballot, VotedTraining
 from crfkit.optimize.problem import Optimizer
-from crfkit.structures.gold import Path
 from crfkit.structures.structure import Structure
 from crfkit.training.fit import Init
 from crfkit.training.stop import Stop
@@ -36,14 +30,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["VotedPerceptron"]
-
-_KIND = "crfkit voted perceptron"
-_VOTING = ("positions", "labelings")
-_LACKS = (
-    "the weight vectors that vote, and have their average only: save the estimator with "
-    "estimator.save(path), and open that with VotedPerceptron.load(path), or train "
-    'ChainCRF(objective="perceptron")'
-)
 
 
 class VotedPerceptron(ChainCRF):
@@ -70,8 +56,8 @@ class VotedPerceptron(ChainCRF):
 
     Attributes
     ----------
-    model_ : Model
-        With the averaged weights. It does not vote, and is not saved by itself: use `save`.
+    model_ : VotedModel
+        It votes as well.
     voters_ : array [V, F]
         The vectors, in the order in which training made them.
     votes_ : array of int [V]
@@ -89,8 +75,24 @@ class VotedPerceptron(ChainCRF):
     True
     """
 
-    voters_: Floats = learned()
-    votes_: Pointers = learned()
+    _learns: ClassVar[type[SequenceModel]] = VotedModel
+    model_: VotedModel = learned()
+
+    @property
+    def voters_(self) -> Floats:
+        """The weight vectors, [V, F]."""
+        return self.model_.voters
+
+    @property
+    def votes_(self) -> Pointers:
+        """Their votes, [V]."""
+        return self.model_.votes
+
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        made = super()._of_model(model)
+        made.votes, made.voting = len(model.votes), model.voting
+        return made
 
     def _absent(self) -> Mapping[str, str]:
         votes = "labels are decided by votes, which give no probabilities; train ChainCRF for those"
@@ -100,7 +102,7 @@ class VotedPerceptron(ChainCRF):
         }
 
     votes: int = 100
-    voting: Literal["positions", "labelings"] = "positions"
+    voting: Voting = "positions"
     max_passes: int = 10
     objective: Objective | str | None = fixed("perceptron")
     optimizer: Optimizer | str = fixed("auto")
@@ -122,39 +124,6 @@ class VotedPerceptron(ChainCRF):
         """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
         return super().fit(X, y, sample_weight=sample_weight, progress=progress)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the vectors, their votes and the model to a file that `load` opens, or nothing at all.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from crfkit.estimators.classic import VotedPerceptron
-        >>> voted = VotedPerceptron().fit([[{"w": "the"}, {"w": "dog"}]], [["D", "N"]])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     voted.save(os.path.join(folder, "voted.crf"))
-        ...     VotedPerceptron.load(os.path.join(folder, "voted.crf")).predict([[{"w": "dog"}]])
-        [['N']]
-        """
-        check_is_fitted(self, "model_")
-        # Weights of 0 would be left out of the model's file; the voters' may not be 0 there.
-        full = replace(self.model_, w=np.ones(len(self.model_.w)), lacks="")
-        arrays = {"average": np.asarray(self.model_.w), "voters": self.voters_, "votes": self.votes_}
-        write_parts(path, _KIND, full, arrays, {"voting": self.voting})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a file that `save` wrote."""
-        model, fields = read_parts(path, _KIND)
-        chain, F = chain_of(model, fields.source), len(model.w)
-        votes = fields.integers("votes", None, below=1 << 62, least=1)
-        if not len(votes):
-            fields.refuse("votes", "empty")
-        voters, average = fields.floats("voters", len(votes), F), fields.floats("average", F)
-        made = cls(votes=len(votes), voting=_voting(fields.text("voting", _VOTING)))
-        made.structure = replace(chain, labels=())
-        made.voters_, made.votes_ = voters, votes
-        return made._learned(replace(model, w=average))
-
     def _train(
         self,
         data: Dataset,
@@ -163,10 +132,10 @@ class VotedPerceptron(ChainCRF):
         dev: Dataset | None = None,
         init: Init = None,
         unlabeled: Dataset | None = None,
-    ) -> Model:
+    ) -> SequenceModel:
         check_number("votes", self.votes, 1, whole=True)
         check_number("max_passes", self.max_passes, 1, whole=True)
-        check_choice("voting", self.voting, _VOTING)
+        check_choice("voting", self.voting, VOTING)
         ballot = Ballot(self.votes)
         model = train(
             data.freeze(),
@@ -179,44 +148,6 @@ class VotedPerceptron(ChainCRF):
             n_jobs=self._threads,
             progress=progress,
         )
-        self.voters_ = np.array(ballot.voters).reshape(-1, len(model.w))
-        self.votes_ = np.array(ballot.votes, dtype=np.int64)
-        return model
-
-    def _learned(self, model: Model) -> Self:
-        return super()._learned(replace(model, lacks=_LACKS))
-
-    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> PerSequence[list[str]]:
-        """Return the labels with most votes: always a list of lists of strings."""
-        if given is not None or method is not None:
-            raise ValueError("labels are decided by votes: leave given and method out")
-        return PerSequence(self.model_.spelling.tags(self._path(self._data(X))))
-
-    def _path(self, data: Dataset) -> Path:
-        """Return the labels with most votes."""
-        batch, L = self.model_.batch_of(data, threads=self._threads), len(self.classes_)
-        each = [replace(self.model_, w=w)._path(batch, threads=self._threads) for w in self.voters_]
-        found = [path.label for path in each]  # [V][P]
-        if self.voting == "labelings":
-            return Path(batch.seq_ptr, _favorites(np.array(found), self.votes_, batch.seq_ptr))
-        tally, rows = np.zeros((batch.positions, L)), np.arange(batch.positions)
-        for label, votes in zip(found, self.votes_.tolist(), strict=True):
-            tally[rows, label] += votes
-        return Path(batch.seq_ptr, tally.argmax(axis=1).astype(np.int32))
-
-
-def _voting(name: str) -> Literal["positions", "labelings"]:
-    return "positions" if name == "positions" else "labelings"
-
-
-def _favorites(found: Ids, votes: Pointers, seq_ptr: Pointers) -> Ids:
-    """Return the labeling of each sequence with most votes, of the labels [V, P] that voters give."""
-    label = np.zeros(found.shape[1], dtype=np.int32)
-    for first, last in zip(seq_ptr[:-1].tolist(), seq_ptr[1:].tolist(), strict=True):
-        if first == last:
-            continue
-        tally: Counter[bytes] = Counter()
-        for one, count in zip(found[:, first:last], votes.tolist(), strict=True):
-            tally[one.tobytes()] += count
-        label[first:last] = np.frombuffer(max(tally, key=tally.__getitem__), dtype=found.dtype)
-    return label
+        own = {f.name: getattr(model, f.name) for f in fields(model)}
+        voters = np.array(ballot.voters).reshape(-1, len(model.w))
+        return VotedModel(**own, voters=voters, votes=np.array(ballot.votes), voting=self.voting)

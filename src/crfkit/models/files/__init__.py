@@ -1,7 +1,7 @@
 """Models in and out: crfkit's own file, and those of CRFsuite, CRF++, Wapiti and MALLET.
 
-``read_model("usaddr.crfsuite")`` finds out the kind of a file by its content and returns a `crfkit.Model`;
-``write_model(model, "m.crfsuite", "crfsuite")`` writes one that the original program reads:
+``read_model("usaddr.crfsuite")`` finds out the kind of a file by its content and returns a model of
+sequences; ``write_model(model, "m.crfsuite", "crfsuite")`` writes one that the original program reads:
 CRFsuite, CRF++ or Wapiti.
 """
 

@@ -22,7 +22,7 @@ from crfkit.data.graphs.words import most_cells
 from crfkit.features.recipe import Recipe
 from crfkit.linear.layout import Layout
 from crfkit.models.files.inspect import check_labels
-from crfkit.models.model import Model, Names
+from crfkit.models.model import Names, SequenceModel
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 
@@ -101,7 +101,7 @@ def assemble(
     recipe: Recipe | None = None,
     label_column: int | None = None,
     structure: type[Chain] = Chain,
-) -> Model:
+) -> SequenceModel:
     """Return a model with these names and weights; transitions are a table [L, L].
 
     Examples
@@ -139,7 +139,7 @@ def assemble(
     )
     w = _Joined([node_w, edge_w, table[cells], *ends])
     extractor = None if recipe is None else ExtractorSpec(recipe, label_column)
-    return Model(structure(labels, order, constraints), layout, names, cast(Floats, w), extractor)
+    return SequenceModel(structure(labels, order, constraints), layout, names, cast(Floats, w), extractor)
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.arrays import Bools, Floats, Pointers, pointers
+from crfkit.arrays import Bools, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.plan import Block
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["compacted", "without_idle"]
 
 _FEW = 0.1  # of the names: a model that keeps fewer may know few attributes of any data
 
 
-def without_idle(model: Model) -> Model:
+def without_idle(model: SequenceModel) -> SequenceModel:
     """Return a model without the attributes whose weights are all zero; no bit of an answer changes.
 
     Edge attributes and attributes without names (hashed ids) stay.
@@ -46,15 +46,15 @@ def without_idle(model: Model) -> Model:
     """
     kept = {}
     for block in model.layout.blocks:
-        weights = model.w[model.layout.parts[block.name]]
+        weights = model.busy[model.layout.parts[block.name]]
         named = block.by in ALPHABET_OF and len(getattr(model.names, ALPHABET_OF[block.by])) > 0
         idle = named and block.by != "edge"
-        busy = _counts(block.ptr, weights != 0.0) > 0 if idle else np.ones(len(block.ptr) - 1, np.bool_)
+        busy = _counts(block.ptr, weights) > 0 if idle else np.ones(len(block.ptr) - 1, np.bool_)
         kept[block.name] = np.repeat(busy, np.diff(block.ptr))
     return model if all(each.all() for each in kept.values()) and not _spare(model) else _smaller(model, kept)
 
 
-def _spare(model: Model) -> bool:
+def _spare(model: SequenceModel) -> bool:
     """Return whether an alphabet of segments or positions has names without any weight."""
     counts = {block.by: np.diff(block.ptr) for block in model.layout.blocks if block.by in ALPHABET_OF}
     for alphabet in ("attributes", "segment_attributes"):
@@ -64,7 +64,7 @@ def _spare(model: Model) -> bool:
     return False
 
 
-def compacted(model: Model) -> Model:
+def compacted(model: SequenceModel) -> SequenceModel:
     """Return a model with the same scores and no weight of zero.
 
     Attributes without names (hashed ids) keep their ids.
@@ -81,10 +81,10 @@ def compacted(model: Model) -> Model:
     ['dog']
     """
     layout = model.layout
-    return _smaller(model, {b.name: _kept(b, model.w[layout.parts[b.name]]) for b in layout.blocks})
+    return _smaller(model, {b.name: _kept(b, model.busy[layout.parts[b.name]]) for b in layout.blocks})
 
 
-def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
+def _smaller(model: SequenceModel, kept: Mapping[str, Bools]) -> SequenceModel:
     """Return a model with some of the weights of each block, and without the names that have none left."""
     layout = model.layout
     counts = {block.name: _counts(block.ptr, kept[block.name]) for block in layout.blocks}
@@ -101,12 +101,12 @@ def _smaller(model: Model, kept: Mapping[str, Bools]) -> Model:
             count = count[rows[rows < len(count)]]
         smaller = smaller.with_block(block.name, block.cell[kept[block.name]], pointers(count))
     stay = np.concatenate([kept[name] for name in layout.parts])  # [F]
+    by_weight = {name: getattr(model, name) for name in model.by_weight}
     return replace(
         model,
         names=replace(model.names, **names),
         layout=smaller,
-        w=model.w[stay],
-        curvature=None if model.curvature is None else model.curvature[stay],
+        **{name: each[..., stay] for name, each in by_weight.items() if each is not None},
         selected=model.selected or len(names["attributes"]) < _FEW * len(model.attributes),
     )
 
@@ -120,18 +120,17 @@ def _busy(counts: Mapping[Any, Pointers], alphabet: str) -> Bools:
     return busy
 
 
-def _needed(model: Model, alphabet: str, busy: Bools) -> Bools:
+def _needed(model: SequenceModel, alphabet: str, busy: Bools) -> Bools:
     """Return which rows stay: those with a weight, and parts of conjunctions that have one."""
     if alphabet != "attributes" or model.conjunctions is None:
         return busy
     return model.conjunctions.needed(model.attributes, busy)
 
 
-def _kept(block: Block, weights: Floats) -> Bools:
+def _kept(block: Block, busy: Bools) -> Bools:
     """Return which weights of a block stay; start, stop and dense columns stay or go as a whole."""
     if block.by == "dense" or block.slot in ("start", "stop"):
-        return np.full(len(weights), block.by == "dense" or bool(weights.any()))
-    busy: Bools = weights != 0.0
+        return np.full(len(busy), block.by == "dense" or bool(busy.any()))
     return busy
 
 

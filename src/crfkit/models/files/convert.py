@@ -12,7 +12,7 @@ from crfkit.errors import ModelFileError
 from crfkit.models.files.kinds import FOREIGN, OWN, Kind, kinds, written
 from crfkit.models.files.native import any_model_of, model_of
 from crfkit.models.files.pickled import refuse_pickle
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.models.store import file_bytes, looks_like_model_file, unzipped
 
 __all__ = ["guess_kind", "load", "load_bytes", "read_model", "read_model_bytes", "write_model"]
@@ -39,7 +39,7 @@ def read_model(
     *,
     encoding: str = "utf-8",
     mapped: bool = False,
-) -> Model:
+) -> SequenceModel:
     """Read a model file of any kind, gzip or plain.
 
     Parameters
@@ -73,7 +73,7 @@ def load(
     encoding: str = "utf-8",
     mapped: bool = False,
 ) -> Any:
-    """Read a model file of any kind, gzip or plain: a `Model`, or a `GraphModel` where it is one of graphs.
+    """Read a model file of any kind, gzip or plain: a `Model` (`SequenceModel` or `GraphModel`).
 
     Parameters and errors are those of `read_model`, which reads models of sequences only. The file is read
     into memory; with ``mapped=True`` it is mapped, and must not be changed while the model is in use.
@@ -113,7 +113,7 @@ def load_bytes(
 
 def read_model_bytes(
     data: bytes | memoryview, kind: Kind | None = None, *, encoding: str = "utf-8", source: str = "the data"
-) -> Model:
+) -> SequenceModel:
     """Read a model of any kind from the bytes of its file; see `read_model`.
 
     Examples
@@ -153,7 +153,7 @@ def read_model_bytes(
         ) from None
 
 
-def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit") -> None:
+def write_model(model: SequenceModel, path: str | os.PathLike[str], kind: Kind = "crfkit") -> None:
     """Write a model as a file of a kind, as a whole or not at all.
 
     Parameters

@@ -19,7 +19,7 @@ from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["read_crfpp", "read_crfpp_binary", "read_crfpp_text"]
 
@@ -27,13 +27,13 @@ Integers = NDArray[np.int64]
 _BLOCK = 1 << 20  # bytes
 
 
-def read_crfpp(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
+def read_crfpp(data: bytes | memoryview, *, encoding: str = "utf-8") -> SequenceModel:
     """Return the model of a file, text or binary."""
     read = read_crfpp_text if bytes(data[:8]) == b"version:" else read_crfpp_binary
     return read(data, encoding=encoding)
 
 
-def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
+def read_crfpp_text(data: bytes | memoryview, *, encoding: str = "utf-8") -> SequenceModel:
     """Return the model of a text file (``crf_learn -t``)."""
     text = bytes(data).replace(b"\r\n", b"\n")
     head, rest = _section(text, 0)
@@ -85,7 +85,7 @@ def _section(text: bytes, at: int) -> tuple[list[bytes], int]:
     return text[at:end].split(b"\n") if end > at else [], end + 2
 
 
-def read_crfpp_binary(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
+def read_crfpp_binary(data: bytes | memoryview, *, encoding: str = "utf-8") -> SequenceModel:
     """Return the model of a binary file."""
     if len(data) < 36:
         raise ValueError("it is too short: the file is cut off")
@@ -128,7 +128,7 @@ def _model(
     ids: Integers,
     weights: Floats,
     encoding: str,
-) -> Model:
+) -> SequenceModel:
     L = len(labels)
     check_labels(L)
     recipe = parse_crfpp("\n".join(decoded(templates, encoding, "template")), source="its template")

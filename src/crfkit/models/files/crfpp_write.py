@@ -15,7 +15,7 @@ from crfkit.arrays import Floats, pointers
 from crfkit.features.crfpp import parse_crfpp, template_lines
 from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["crfpp_text"]
 
@@ -23,7 +23,7 @@ _LONGEST = 8191  # bytes of a line that CRF++ reads
 _MOST = (1 << 31) - 1  # weights that it counts
 
 
-def crfpp_text(model: Model) -> bytes:
+def crfpp_text(model: SequenceModel) -> bytes:
     r"""Return the text of a CRF++ model; a ValueError says what CRF++ cannot hold.
 
     Examples

@@ -23,7 +23,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.models.files.assembly import Sorted, Triples, assemble, check_steps, decoded
 from crfkit.models.files.cqdb import read_spans, read_strings
 from crfkit.models.files.inspect import check_labels
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.native import usable_cores
 
 __all__ = ["FEATURE", "read_crfsuite"]
@@ -34,7 +34,7 @@ _STATE, _TRANSITION = 0, 1
 Integers = NDArray[np.int64]
 
 
-def read_crfsuite(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
+def read_crfsuite(data: bytes | memoryview, *, encoding: str = "utf-8") -> SequenceModel:
     """Return the model in the bytes of a file; a ValueError says what is wrong with them."""
     if len(data) < 48 or bytes(data[:4]) != b"lCRF":
         raise ValueError("it does not begin with lCRF: this is not a model of CRFsuite")

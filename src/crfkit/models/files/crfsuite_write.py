@@ -17,12 +17,12 @@ from crfkit.models.files.compact import compacted
 from crfkit.models.files.cqdb import write_strings
 from crfkit.models.files.crfsuite import FEATURE
 from crfkit.models.files.refusals import refuse_lost
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["crfsuite_bytes", "encoded"]
 
 
-def crfsuite_bytes(model: Model) -> bytes:
+def crfsuite_bytes(model: SequenceModel) -> bytes:
     """Return the bytes of a CRFsuite model; a ValueError says what CRFsuite cannot hold.
 
     Examples

@@ -22,11 +22,13 @@ from crfkit.graphs.text_lines import graph_of
 from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.layout import Layout
 from crfkit.linear.plan import Block
+from crfkit.models.base import FittedBy
 from crfkit.models.files.bounds import check_cells, room_for
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import FORMAT
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.graph_model import GraphModel
+from crfkit.models.parts import inside, map_of, part_of, plain_parts
 from crfkit.models.store import Array, pack
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
@@ -61,6 +63,8 @@ def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -
         cliques.append([name, list(clique.kinds), form, block.by is not None, clique.attractive])
     if training is not None:
         arrays.update({f"history.{name}": column for name, column in plain_history(training).items()})
+    described_parts, of_parts = plain_parts(model)
+    arrays.update(of_parts)
     kinds = [[kind, _plain_labels(kind, labels)] for kind, labels in model.graph.kinds.items()]
     shapes = [[model.graph.width(kind) for kind in clique.kinds] for clique in model.graph.cliques.values()]
     arrays.update(room_for(sum(len(shape) * math.prod(shape) for shape in shapes), arrays))
@@ -72,6 +76,7 @@ def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -
         "structure": {"kind": "graph", "kinds": kinds, "cliques": cliques},
         "training": None if training is None else plain_summary(training),
         "form": None if model.form is None else str(model.form),
+        **described_parts,
     }
     return pack(arrays, described)
 
@@ -111,7 +116,22 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
             raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")
     training = summary_of(described["training"], arrays)
     form = _form(described.get("form"), graph)
-    return GraphModel(graph, layout, w, names, training, texts["notes"], texts["license"], form)
+    given = {
+        "graph": graph,
+        "layout": layout,
+        "w": w,
+        "attributes": names,
+        "training": training,
+        "form": form,
+        "estimator": FittedBy.of(described["estimator"], inside("estimator", arrays)),
+        "feature_map": map_of(described, arrays, names, layout),
+        **texts,
+    }
+    rule = part_of("rule", described, arrays)
+    if rule is None:
+        return GraphModel(**given)
+    model: GraphModel = rule[0].of_rule(given, rule[1])
+    return model
 
 
 def _form(text: object, graph: Graph) -> GraphForm | None:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from crfkit.models.model import Model
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["FOREIGN", "OWN", "Foreign", "Kind", "kinds", "written"]
 
@@ -27,19 +27,19 @@ class Foreign:
     program: str  #: as its authors write it
     begins: tuple[bytes, ...]  #: with which its files begin
     #: Returns the model in the bytes of a file, for an `encoding`; or module.name of such a function.
-    read: Callable[..., Model] | str
+    read: Callable[..., SequenceModel] | str
     #: Returns the bytes of a file, or refuses what it cannot hold; or module.name. None: it is only read.
-    write: Callable[[Model], bytes] | str | None = None
+    write: Callable[[SequenceModel], bytes] | str | None = None
     note: str = ""  #: what the help says of its files
 
-    def reader(self) -> Callable[..., Model]:
+    def reader(self) -> Callable[..., SequenceModel]:
         """Return the function that reads, loaded."""
-        found: Callable[..., Model] = _loaded(self.read)
+        found: Callable[..., SequenceModel] = _loaded(self.read)
         return found
 
-    def writer(self) -> Callable[[Model], bytes]:
+    def writer(self) -> Callable[[SequenceModel], bytes]:
         """Return the function that writes, loaded."""
-        found: Callable[[Model], bytes] = _loaded(self.write)
+        found: Callable[[SequenceModel], bytes] = _loaded(self.write)
         return found
 
 

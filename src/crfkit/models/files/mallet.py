@@ -23,7 +23,7 @@ from crfkit.arrays import Floats, pointers
 from crfkit.data.dataset import Dataset
 from crfkit.models.files.assembly import Triples, assemble
 from crfkit.models.files.inspect import check_labels
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid
 
 __all__ = ["doubled", "read_mallet"]
@@ -57,7 +57,7 @@ class _Set:
 _Used = dict[tuple[int, int], list[_Set]]
 
 
-def read_mallet(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
+def read_mallet(data: bytes | memoryview, *, encoding: str = "utf-8") -> SequenceModel:
     """Return the model of a printed CRF; a ValueError says what cannot be read or expressed."""
     try:
         lines = bytes(data).decode(encoding).replace("\r\n", "\n").split("\n")

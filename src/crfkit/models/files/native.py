@@ -3,9 +3,10 @@
 Arrays (see `crfkit.models.store` for the container): the alphabets (``labels``, ``attributes``, ...) as three
 arrays each (``.bytes``, ``.begin``, ``.slots``), ``NAME_ptr`` and ``NAME_cell`` of every block of the layout,
 the weights ``w`` in the order of the blocks, their ``curvature`` where the model has it, what the recipe
-names, ``conjunctions`` of attributes as pairs, the history of training, and ``room`` where tables are large
-(`bounds`). The description holds the rest: the structure by its kind, the blocks by slot and occurrences. No
-pickle, no code.
+names, ``conjunctions`` of attributes as pairs, the history of training, ``map.NAME`` and ``rule.NAME`` of a
+feature map and a decision rule (`crfkit.models.parts`), and ``room`` where tables are large (`bounds`). The
+description holds the rest: the structure by its kind, the blocks by slot and occurrences, the class and the
+parameters of the estimator. No pickle, no code.
 
 Opening a file looks at every array once and checks all that something is indexed by. Arrays are views of the
 bytes, which are read into memory or mapped (`crfkit.models.store`).
@@ -31,6 +32,7 @@ from crfkit.data.formats.columns import MOST_COLUMNS
 from crfkit.errors import ModelFileError
 from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.linear.layout import check_fits
+from crfkit.models.base import FittedBy
 from crfkit.models.encoding import ENCODINGS
 from crfkit.models.files.bounds import room_for
 from crfkit.models.files.compact import compacted, without_idle
@@ -44,7 +46,8 @@ from crfkit.models.files.recipes import (
 )
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
-from crfkit.models.model import Model, Names, checked_curvature
+from crfkit.models.model import Names, SequenceModel, checked_curvature
+from crfkit.models.parts import inside, map_of, part_of, plain_parts
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import Array, file_bytes, pack, unpack, unzipped
@@ -56,8 +59,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "About", "GraphFileError", "about", "any_model_of", "model_of", "open_model", "pieces"]
 
-#: Of sequences and of graphs. Files of formats 1 to 5 have sums that are no longer read.
-FORMAT = 6
+#: Of sequences and of graphs. Files of formats 1 to 5 have sums that are no longer read; 6 had no estimators.
+FORMAT = 7
 _ALPHABETS = ("labels", "attributes", "edge_attributes", "segment_attributes")  #: the last may be left out
 
 
@@ -75,7 +78,7 @@ class About:
 
 
 def pieces(
-    model: Model,
+    model: SequenceModel,
     *,
     dtype: Literal["float64", "float32"] = "float64",
     compact: bool = False,
@@ -111,6 +114,8 @@ def pieces(
         arrays["conjunctions"] = plain_conjunctions(model.conjunctions, model.attributes)
     if training is not None:
         arrays.update({f"history.{name}": column for name, column in plain_history(training).items()})
+    described_parts, of_parts = plain_parts(model)
+    arrays.update(of_parts)
     arrays.update(room_for(max(slot.cells for slot in model.structure.slots().values()), arrays))
     described = {
         "format": FORMAT,
@@ -128,6 +133,7 @@ def pieces(
         "training": None if training is None else plain_summary(training),
         "constraints": plain_globals(model.constraints, model.structure),
         "decision": model.decision,
+        **described_parts,
     }
     if model.selected:
         described["selected"] = True
@@ -136,8 +142,8 @@ def pieces(
     return pack(arrays, described)
 
 
-def open_model(path: str | os.PathLike[str], *, mapped: bool = False) -> Model:
-    """Open a model file; `Model.load` says what `mapped` is."""
+def open_model(path: str | os.PathLike[str], *, mapped: bool = False) -> SequenceModel:
+    """Open a model file; `SequenceModel.load` says what `mapped` is."""
     source = os.fsdecode(path)
     return model_of(unzipped(file_bytes(path, mapped=mapped), source), source)
 
@@ -148,10 +154,10 @@ class GraphFileError(ModelFileError):
     model: GraphModel  #: what it holds: a pipe can be read only once
 
 
-def model_of(data: bytes | memoryview, source: str) -> Model:
+def model_of(data: bytes | memoryview, source: str) -> SequenceModel:
     """Return the model in the bytes of a file, all of it checked; one of graphs is refused."""
     found = any_model_of(data, source)
-    if not isinstance(found, Model):
+    if not isinstance(found, SequenceModel):
         error = GraphFileError(
             source, "holds a model of graphs, not of sequences", "open it with crfkit.load in Python"
         )
@@ -160,7 +166,7 @@ def model_of(data: bytes | memoryview, source: str) -> Model:
     return found
 
 
-def any_model_of(data: bytes | memoryview, source: str) -> Model | GraphModel:
+def any_model_of(data: bytes | memoryview, source: str) -> SequenceModel | GraphModel:
     """Return the model in the bytes of a file, of sequences or of graphs, all of it checked."""
     arrays, described = unpack(data, source)
     try:
@@ -169,7 +175,7 @@ def any_model_of(data: bytes | memoryview, source: str) -> Model | GraphModel:
             return _graph_model(arrays, described) if _is_graph(described) else _model(arrays, described)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (AttributeError, LookupError, ArithmeticError, TypeError, ValueError, RecursionError) as error:
         what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(source, f"does not hold a valid model: {what}") from None
 
@@ -226,7 +232,7 @@ def _check_format(described: Mapping[str, Any]) -> None:
         )
 
 
-def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
+def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> SequenceModel:
     written = _ALPHABETS if f"{_ALPHABETS[-1]}.begin" in arrays else _ALPHABETS[:-1]
     names = {name: checked_alphabet(arrays, name) for name in written}
     labels = names["labels"].strings()
@@ -251,20 +257,27 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Model:
     for name, text in texts.items():
         if type(text) is not str:
             raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")
-    return Model.unchecked(
-        structure=structure,
-        layout=layout,
-        names=named,
-        w=_weights(arrays["w"], layout.weights),
-        extractor=extractor,
-        training=summary_of(described["training"], arrays),
-        constraints=globals_of(described["constraints"], structure),
-        calibration=Isotonic.of_arrays(arrays),
-        decision=decision,
-        curvature=None if curvature is None else checked_curvature(curvature, layout.weights),
-        selected=described.get("selected") is True,
+    given = {
+        "structure": structure,
+        "layout": layout,
+        "names": named,
+        "w": _weights(arrays["w"], layout.weights),
+        "extractor": extractor,
+        "training": summary_of(described["training"], arrays),
+        "constraints": globals_of(described["constraints"], structure),
+        "calibration": Isotonic.of_arrays(arrays),
+        "decision": decision,
+        "curvature": None if curvature is None else checked_curvature(curvature, layout.weights),
+        "selected": described.get("selected") is True,
+        "estimator": FittedBy.of(described["estimator"], inside("estimator", arrays)),
+        "feature_map": map_of(described, arrays, named, layout),
         **texts,
-    )
+    }
+    rule = part_of("rule", described, arrays)
+    if rule is None:
+        return SequenceModel.unchecked(**given)
+    model: SequenceModel = rule[0].of_rule(given, rule[1])
+    return model
 
 
 def _weights(w: Array, F: int) -> Floats:

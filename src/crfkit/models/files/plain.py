@@ -12,7 +12,7 @@ import numpy as np
 
 from crfkit.arrays import Bools
 from crfkit.features.recipe import Recipe, Template
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["edge_strings", "plain_transitions", "with_steps"]
 
@@ -55,7 +55,9 @@ def edge_strings(recipe: Recipe | None, names: Sequence[str]) -> Bools:
     return np.array([name not in idle for name in names], dtype=np.bool_)
 
 
-def with_steps(model: Model, lines: Sequence[str], others: Sequence[str]) -> tuple[list[str], str | None]:
+def with_steps(
+    model: SequenceModel, lines: Sequence[str], others: Sequence[str]
+) -> tuple[list[str], str | None]:
     """Return the lines of the model's templates for a file, and the string that has the weights of all steps.
 
     The string stands there once for a step, and for nothing else: one of the recipe's own, or else one of

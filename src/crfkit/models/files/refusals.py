@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from crfkit.features.recipe import Recipe
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["check_recipe", "refuse_lost"]
 
@@ -13,7 +13,7 @@ _REMEDY = "save it with Model.save, or train one without"
 _NAMES = {"crfkit": "crfkit's own dialect", "crfpp": "CRF++", "wapiti": "Wapiti"}
 
 
-def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None:
+def refuse_lost(model: SequenceModel, program: str, holds: Collection[str] = ()) -> None:
     """Raise an error if a program's format cannot hold a model; `holds` names exceptions.
 
     Examples
@@ -42,6 +42,8 @@ def refuse_lost(model: Model, program: str, holds: Collection[str] = ()) -> None
         "constraints on whole labelings": bool(model.constraints),
         "probabilities calibrated by isotonic regression": model.calibration is not None,
         "steps that are normalized by themselves": model.structure.local,
+        f"labels decided by {model.rule}": bool(model.rule),
+        "a feature map": model.feature_map is not None,
     }
     what = [name for name, present in lost.items() if present and name not in holds]
     if what:

@@ -18,7 +18,7 @@ from crfkit.features.wapiti import parse_wapiti
 from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.structures import Chain
 from crfkit.structures.chains.local import LocalChain
 
@@ -64,7 +64,7 @@ class _Lines:
         return found
 
 
-def read_wapiti(data: bytes | memoryview, *, encoding: str = "utf-8") -> Model:
+def read_wapiti(data: bytes | memoryview, *, encoding: str = "utf-8") -> SequenceModel:
     """Return the model of a file of ``wapiti train``; a ValueError says what is wrong with it."""
     lines = _Lines(bytes(data))
     head = lines.head(b"mdl")
@@ -111,7 +111,7 @@ def _model(
     index: NDArray[np.int64],
     weight: Floats,
     kind: int,
-) -> Model:
+) -> SequenceModel:
     L = len(labels)
     first = np.array([ord(name[0]) if name else 0 for name in observations], dtype=np.int64)
     unary, binary = np.isin(first, [ord("u"), ord("*")]), np.isin(first, [ord("b"), ord("*")])

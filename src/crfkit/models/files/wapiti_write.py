@@ -15,7 +15,7 @@ from crfkit.models.files.assembly import check_steps
 from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.files.wapiti import CRF, MAXENT, MEMM
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 
 __all__ = ["wapiti_text"]
 
@@ -23,7 +23,7 @@ _LOCAL = "steps that are normalized by themselves"
 _STEPS = ("b", "b:steps", "*:steps")  # strings for plain transitions that no pattern makes
 
 
-def wapiti_text(model: Model) -> bytes:
+def wapiti_text(model: SequenceModel) -> bytes:
     r"""Return the text of a Wapiti model; a ValueError says what Wapiti cannot hold.
 
     Examples
@@ -91,7 +91,7 @@ def wapiti_text(model: Model) -> bytes:
     return text
 
 
-def _patterns(model: Model) -> tuple[list[str], str | None]:
+def _patterns(model: SequenceModel) -> tuple[list[str], str | None]:
     """Return the patterns, and the string of plain transitions where there are such."""
     recipe, table = model.recipe, model.w[model.layout.parts["transition"]]
     if recipe is None:  # tokens are observations themselves, each with its letter

@@ -19,17 +19,15 @@ from math import ceil, log2
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit.arrays import Floats, Ids, pointers
+from crfkit.arrays import Floats, pointers
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import add_moved
-from crfkit.models.model import Model
+from crfkit.models.classic.codes import Bits
+from crfkit.models.model import SequenceModel
 from crfkit.structures.structure import Structure
 
-__all__ = ["CODES", "Bits", "code_of", "distance_of", "nearest", "product_of"]
-
-Bits = NDArray[np.int8]  #: [L, n] of 0 and 1
+__all__ = ["CODES", "code_of", "distance_of", "product_of"]
 
 CODES = ("random", "one-vs-rest", "minimal")
 _SMALL = 12  # labels whose columns can be listed
@@ -197,22 +195,7 @@ def _check(code: Bits, labels: Sequence[str]) -> None:
             )
 
 
-def nearest(code: Bits, bits: Floats) -> Ids:
-    """Return the label whose word differs least, in sum, from bits or their probabilities [P, n]; [P].
-
-    Ties go to the first in the order of the labels.
-
-    Examples
-    --------
-    >>> nearest(np.array([[0, 0, 0], [1, 1, 1]]), np.array([[0.0, 1.0, 0.0], [0.4, 0.5, 0.7]])).tolist()
-    [0, 1]
-    """
-    distance = bits @ (1.0 - 2.0 * code).T + code.sum(axis=1)  # |b - c| is b (1 - 2 c) + c
-    found: Ids = np.argmin(distance, axis=1).astype(np.int32)
-    return found
-
-
-def product_of(columns: Sequence[Model], code: Bits, structure: Structure) -> tuple[Layout, Floats]:
+def product_of(columns: Sequence[SequenceModel], code: Bits, structure: Structure) -> tuple[Layout, Floats]:
     """Return the chain over all labels that is the product of binary chains: its layout and weights [F].
 
     An attribute that has a weight in any column has one for every label.

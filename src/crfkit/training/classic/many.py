@@ -17,7 +17,7 @@ import numpy as np
 
 from crfkit._safe.background import Aside
 from crfkit._safe.interrupts import Interrupts, interrupts
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.native import threads_or_all
 from crfkit.optimize.problem import End
 from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, TrainingRecord, display_for
@@ -39,7 +39,7 @@ class Task:
 class Trained(NamedTuple):
     """What many trainings gave, in the order of the tasks."""
 
-    models: list[Model]
+    models: list[SequenceModel]
     interrupted: bool  #: whether a signal has ended them
     seconds: float
 
@@ -103,7 +103,7 @@ def train_all(
     display, halt = display_for(progress), Flag()
     with interrupts() as signals:
 
-        def one(n: int) -> Model:
+        def one(n: int) -> SequenceModel:
             try:
                 fit = tasks[n].make(max(total // len(tasks), 1))
                 if signals.asked or halt.is_set():
@@ -119,10 +119,12 @@ def train_all(
     return Trained(models, interrupted, time.perf_counter() - begun)
 
 
-def _side_by_side(make: Callable[[int], Model], count: int, threads: int, halt: Flag) -> list[Model]:
+def _side_by_side(
+    make: Callable[[int], SequenceModel], count: int, threads: int, halt: Flag
+) -> list[SequenceModel]:
     """Return make(n) for n below count, on threads that take one after the other; this one is among them."""
     left = iter(range(count))
-    made: dict[int, Model] = {}
+    made: dict[int, SequenceModel] = {}
 
     def work() -> None:
         for n in left:
@@ -142,7 +144,7 @@ def _side_by_side(make: Callable[[int], Model], count: int, threads: int, halt: 
     return [made[n] for n in range(count)]
 
 
-def _run(fit: Fit, signals: Interrupts, halt: Flag, display: Display | None, name: str) -> Model:
+def _run(fit: Fit, signals: Interrupts, halt: Flag, display: Display | None, name: str) -> SequenceModel:
     def listen(event: Event) -> None:
         if isinstance(event, Progress) and (signals.asked or halt.is_set()):
             raise StopTraining(signals.why if signals.asked else "another training has failed")
@@ -153,7 +155,7 @@ def _run(fit: Fit, signals: Interrupts, halt: Flag, display: Display | None, nam
     return model
 
 
-def _warn(tasks: Sequence[Task], models: Sequence[Model], what: str) -> None:
+def _warn(tasks: Sequence[Task], models: Sequence[SequenceModel], what: str) -> None:
     """Warn of trainings that ended before they converged, with the first as an example."""
     ends = [(task, one.training) for task, one in zip(tasks, models, strict=True) if one.training is not None]
     missed = [(task, s) for task, s in ends if not s.converged and End(s.end) in MISSED]

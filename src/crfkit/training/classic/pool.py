@@ -23,7 +23,7 @@ from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved, united
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.optimize import LBFGS
 from crfkit.optimize.problem import End, Penalty
@@ -36,7 +36,7 @@ Kind = Literal["sum-to-one", "positive", "free", "equal"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
-def common(experts: Sequence[Model]) -> tuple[Layout, Floats]:
+def common(experts: Sequence[SequenceModel]) -> tuple[Layout, Floats]:
     """Return the layout with the weights of all experts, and those of each in its places, [K, F].
 
     Examples
@@ -54,11 +54,13 @@ def common(experts: Sequence[Model]) -> tuple[Layout, Floats]:
     return layout, np.stack([moved(one.layout, one.w, layout, same, {}) for one in experts])
 
 
-def pooled(experts: Sequence[Model], weights: Any) -> Model:
+def pooled(experts: Sequence[SequenceModel], weights: Any) -> SequenceModel:
     """Return the pool of experts over the same names as one model: sum_k a_k w_k."""
     layout, each = common(experts)
     first = experts[0]
-    return Model(first.structure, layout, first.names, _mixed(np.asarray(weights), each), first.extractor)
+    return SequenceModel(
+        first.structure, layout, first.names, _mixed(np.asarray(weights), each), first.extractor
+    )
 
 
 def _mixed(weights: Floats, each: Floats) -> Floats:
@@ -124,7 +126,7 @@ class Weighed(NamedTuple):
 
 
 def learn_weights(
-    experts: Sequence[Model], batch: Batch, kind: Kind = "sum-to-one", *, threads: int | None = None
+    experts: Sequence[SequenceModel], batch: Batch, kind: Kind = "sum-to-one", *, threads: int | None = None
 ) -> Weighed:
     """Learn the weights of a pool from labeled sequences with the ids of the experts.
 

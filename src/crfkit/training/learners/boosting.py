@@ -11,7 +11,7 @@ that looks at x too where `steps` asks for it, and tables of steps and ends that
 are trees of one leaf.
 
 A leaf is a test of x, a conjunction. So what is learned is a chain with leaves for attributes, one for each
-tree at each position, and values of leaves for weights: a `crfkit.Model` like any other.
+tree at each position, and values of leaves for weights: a `crfkit.models.SequenceModel` like any other.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from crfkit._safe.interrupts import interrupts
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.batch import Batch
+from crfkit.models.forest import Rows
 from crfkit.optimize.problem import Step
 from crfkit.structures import Chain
 from crfkit.training.events import Listener, Progress
 from crfkit.training.learners.boosting_round import Learning, Leaves, Round, grow_round
-from crfkit.training.learners.forest import Rows
 
 __all__ = ["Boosted", "Boosting", "boost"]
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from crfkit import inference
 from crfkit.arrays import Floats, Ids, Pointers, dot
 from crfkit.data.batch import Batch
+from crfkit.models.forest import Forest, Rows
 from crfkit.structures import Chain
 from crfkit.structures.gold import Path
-from crfkit.training.learners.forest import Forest, Rows, grown
 
 if TYPE_CHECKING:
     from crfkit.training.learners.boosting import Boosting
 
-__all__ = ["Learning", "Leaves", "Round", "grow_round", "windowed"]
+__all__ = ["Learning", "Leaves", "Round", "grow_round", "grown"]
 
 
 class Tree(NamedTuple):
@@ -125,25 +125,6 @@ class Leaves(NamedTuple):
         )
 
 
-def windowed(dense: Floats, seq_ptr: Pointers, window: int) -> Rows:
-    """Return rows with those of the positions up to `window` before and after beside them; 0 beyond the ends.
-
-    Examples
-    --------
-    >>> windowed(np.array([[1.0], [2.0], [3.0]]), np.array([0, 2, 3]), 1).tolist()
-    [[0.0, 1.0, 2.0], [1.0, 2.0, 0.0], [0.0, 3.0, 0.0]]
-    """
-    P, K = dense.shape
-    rows = np.zeros((P, 2 * window + 1, K), dtype=np.float32)
-    sequence = np.repeat(np.arange(len(seq_ptr) - 1), np.diff(seq_ptr))  # [P]
-    for column, offset in enumerate(range(-window, window + 1)):
-        at = np.arange(P) + offset
-        there = (at >= 0) & (at < P)
-        there[there] = sequence[at[there]] == sequence[there]
-        rows[there, column] = dense[at[there]]
-    return rows.reshape(P, -1)
-
-
 def grow_round(
     data: Learning,
     expected: Mapping[str, Floats],
@@ -226,3 +207,37 @@ def _summed(leaf: Ids, array: Floats, leaves: int) -> Floats:
 def _newton(delta: Floats, curvature: Floats, l2: float) -> Floats:
     below = curvature + l2
     return np.divide(delta, below, where=below > 0.0, out=np.zeros_like(delta))
+
+
+def grown(
+    rows: Rows, target: Floats, *, leaves: int, smallest: int, features: float, seed: int
+) -> dict[str, NDArray[Any]]:
+    """Return a tree that minimizes the squared error to targets [P, outputs]: CART, the best leaf first.
+
+    Parameters
+    ----------
+    rows : array [P, K]
+    target : array [P, outputs]
+        All outputs share the tree.
+    leaves : int
+        At most.
+    smallest : int
+        Rows of a leaf, at least.
+    features : float
+        The share of the columns that each split looks at.
+    seed : int
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    made = DecisionTreeRegressor(
+        max_leaf_nodes=leaves, min_samples_leaf=smallest, max_features=features, random_state=seed
+    )
+    tree = made.fit(rows, target).tree_
+    names = {
+        "feature": "feature",
+        "threshold": "threshold",
+        "left": "children_left",
+        "right": "children_right",
+    }
+    found = {name: getattr(tree, called) for name, called in names.items()}
+    return {**found, "feature": np.where(found["left"] < 0, -1, found["feature"])}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from crfkit.data.dataset import Dataset
 from crfkit.linear.features import Chosen, FeatureSelection
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.chains.chain import Chain
@@ -37,7 +37,7 @@ __all__ = ["Induced", "induce"]
 class Induced:
     """A model with induced features, and how they were found."""
 
-    model: Model
+    model: SequenceModel
     rounds: tuple[Round, ...]  #: all of them
     kept: int  #: the round whose features the model has
     reason: str  #: why it ended

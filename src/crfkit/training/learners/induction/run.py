@@ -13,7 +13,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.features import Conjunctions
 from crfkit.features.conjunctions import AND
 from crfkit.linear.features import Chosen, FeatureSelection
-from crfkit.models.model import Model
+from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
@@ -59,7 +59,7 @@ class InductionRun:
             assert data.batch.label is not None
             gold = np.repeat(data.batch.label, np.diff(data.batch.attr_ptr))
             self.keys = np.unique(data.batch.attr * np.int64(self.L) + gold)
-        self.model: Model | None = None
+        self.model: SequenceModel | None = None
         self.train()
 
     def state(self) -> tuple[Dataset, Pointers]:
@@ -84,7 +84,7 @@ class InductionRun:
         chosen = np.stack([new[keys // self.L].astype(np.int64), keys % self.L], axis=1)
         return replace(data, batch=batch, attributes=names, extractor=made_by), chosen
 
-    def train(self) -> Model:
+    def train(self) -> SequenceModel:
         """Train for a few iterations, from the present weights."""
         ready, pairs = self.used(self.data, self.keys)
         fit = Fit(

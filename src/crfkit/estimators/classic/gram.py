@@ -1,45 +1,28 @@
-"""Kernels of positions: Gram matrices, and columns of numbers whose inner products they are.
+"""Gram matrices of positions, and columns of numbers whose inner products they are.
 
     K = R R^T,  R [P, r],   R of the r pivots is triangular
 
 by Cholesky's method with pivots. Weights of the columns R give the scores that weights of the kernel's own
 features would give, at the same penalty: every optimum is the same, and every objective and optimizer can be
 used (Gupta 2005, after eq. 47; Lafferty, Zhu & Liu 2004). The weights W [r, L] of the columns become
-coefficients R_pivots^-T W of the kernel with the r pivots, which is all that a model keeps of the positions.
+coefficients R_pivots^-T W of the kernel with the r pivots, which is all that a model keeps of the positions
+(`crfkit.models.classic.kernel`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
-from crfkit.data.batch import Batch
 
-__all__ = ["Factor", "Kernel", "Similarity", "check_memory", "vectors_of"]
-
-Kernel: TypeAlias = Callable[[Any, Any], Any]
+__all__ = ["Factor", "check_memory"]
 
 _RANK = 1e-12  # of the largest K(x, x): columns of less are rounding
 _OFF = 1e-6  # of the same: how far R R^T may be from K
 _PROBED = 100  # rows that are compared
-
-
-def vectors_of(batch: Batch, attributes: int) -> Any:
-    """Return the positions of a batch as rows: columns of numbers, attributes (sparse), or both."""
-    from scipy.sparse import csr_array, hstack
-
-    if not attributes:
-        return np.zeros((batch.positions, 0)) if batch.dense is None else batch.dense
-    values = np.ones(len(batch.attr)) if batch.value is None else batch.value
-    entries = (values, batch.attr, batch.attr_ptr)
-    made = csr_array(entries, shape=(batch.positions, attributes), copy=True)  # sums change it in place
-    made.sum_duplicates()
-    return made if batch.dense is None else csr_array(hstack([made, csr_array(batch.dense)]))
 
 
 def check_memory(positions: int, most: float) -> None:
@@ -57,54 +40,6 @@ def check_memory(positions: int, most: float) -> None:
             f"X has {positions:,} positions, whose Gram matrix takes {size / 2**30:.1f} GiB, more than "
             f"max_bytes = {most / 2**30:.1f} GiB; give fewer sequences, raise max_bytes, or use ChainCRF"
         )
-
-
-@dataclass(frozen=True)
-class Similarity:
-    """A kernel by its name in scikit-learn's ``pairwise_kernels``, or a function of two sets of rows.
-
-    Examples
-    --------
-    >>> x = np.array([[0.0], [1.0]])
-    >>> Similarity("poly", {"degree": 2, "coef0": 1.0, "gamma": 1.0})(x, x).tolist()
-    [[1.0, 1.0], [1.0, 4.0]]
-    >>> Similarity("wave")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: kernel is 'wave', expected a function, or one of additive_chi2, chi2, cosine, laplacian, ...
-    """
-
-    kernel: str | Kernel
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if callable(self.kernel):
-            return
-        from sklearn.metrics.pairwise import kernel_metrics
-
-        known = sorted(kernel_metrics())
-        if self.kernel not in known:
-            raise ValueError(f"kernel is {self.kernel!r}, expected a function, or one of {', '.join(known)}")
-
-    def __call__(self, rows: Any, others: Any) -> Floats:
-        """Return the kernel of each row with each of the others, [rows, others]."""
-        wanted = (rows.shape[0], others.shape[0])
-        if 0 in wanted:
-            return np.zeros(wanted)
-        if callable(self.kernel):
-            found: Floats = np.asarray(self.kernel(rows, others, **self.options), dtype=np.float64)
-        else:
-            from sklearn.metrics.pairwise import pairwise_kernels
-
-            found = pairwise_kernels(rows, others, metric=self.kernel, filter_params=True, **self.options)
-        if found.shape != wanted:
-            raise ValueError(
-                f"the kernel returned an array of shape {found.shape} for {wanted[0]} and {wanted[1]} rows, "
-                f"expected {wanted}"
-            )
-        if not np.isfinite(found).all():
-            i, j = np.argwhere(~np.isfinite(found))[0].tolist()
-            raise ValueError(f"the kernel of position {i} with position {j} is {found[i, j]}, not a number")
-        return found
 
 
 @dataclass(frozen=True, eq=False)

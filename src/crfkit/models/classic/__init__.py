@@ -1,0 +1,1 @@
+"""Models that papers compare with: decided by votes, codes or averages, or fed by kernels."""
