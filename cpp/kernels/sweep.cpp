@@ -26,6 +26,9 @@ extern const PathKernels path_messages;
 extern const VisitKernels visits;
 extern const SamplingKernels sampling;
 
+template void best<Chain>(const Call& call, std::int64_t sequence);
+template void kbest<Chain>(const Call& call, std::int64_t sequence);
+
 namespace {
 
 // How many sequences share a sweep: enough for full register tiles, and with many labels enough to

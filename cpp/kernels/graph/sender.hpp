@@ -42,6 +42,7 @@ class Sender : public Teller<Op> {
     const MessagePlace& to = g_.place[place];
     if (to.partner < 0) return make_large(place);
     const std::int32_t from = to.partner;
+    if constexpr (Op::kTotals) return make_pair<0>(place, from);  // exponentials take the time
     switch (g_.variable[to.source].width) {
       case 2:
         return make_pair<2>(place, from);
@@ -64,6 +65,7 @@ class Sender : public Teller<Op> {
 
   // What v tells its factors, by prefix and suffix products; messages to target[place].
   void visit(std::int32_t v, const std::int32_t* target) {
+    if constexpr (Op::kTotals) return visit_with<0>(v, target);
     switch (g_.variable[v].width) {
       case 2:
         return visit_with<2>(v, target);
@@ -152,28 +154,26 @@ class Sender : public Teller<Op> {
     const MessageTable& t = m_.table[factor.number];
     const double scale = m_.scale ? m_.scale[to.factor] : 1.0;
     const int axis = to.axis, n = t.shape[axis];
-    if constexpr (!Op::kTotals) {
-      if (t.same) {
-        const double* same = t.same;
-        double other = t.other;
-        if (t.raw) {
-          for (int i = 0; i < n; i += W) store(out_ + step_ + i, exp(load(t.same + i) * scale));
-          same = out_ + step_, other = std::exp(other * scale);
+    if (Op::kTotals || !t.same) {
+      const double* cell = factor.cell;
+      double *rooms[2] = {room_[0], room_[1]}, by = scale;
+      if (!Op::kLogs && t.raw) {
+        for (std::int64_t i = 0; i < t.cells; i += W) {
+          const int left = t.cells - i < W ? static_cast<int>(t.cells - i) : W;
+          store_part(room_[0] + i, left, exp(load_part(factor.cell + i, left, kZero) * scale));
         }
-        same_pair<Op>(same, other, t.rises, n, q[1 - axis], scale, out_);
-        return deliver<0>(place, out_, n);
+        // The first axis to go leaves room_[0], which it reads.
+        cell = room_[0], by = 1.0, rooms[0] = room_[1], rooms[1] = room_[0];
       }
-    }
-    if (!Op::kLogs && t.raw) {
-      for (std::int64_t i = 0; i < t.cells; i += W) {
-        const int left = t.cells - i < W ? static_cast<int>(t.cells - i) : W;
-        store_part(room_[0] + i, left, exp(load_part(factor.cell + i, left, kZero) * scale));
+      contract<Op>(t, cell, by, axis, q, rooms, out_);
+    } else if constexpr (!Op::kTotals) {
+      const double* same = t.same;
+      double other = t.other;
+      if (t.raw) {
+        for (int i = 0; i < n; i += W) store(out_ + step_ + i, exp(load(t.same + i) * scale));
+        same = out_ + step_, other = std::exp(other * scale);
       }
-      // The first axis to go leaves room_[0], which it reads.
-      double* const rooms[2] = {room_[1], room_[0]};
-      contract<Op>(t, room_[0], 1.0, axis, q, rooms, out_);
-    } else {
-      contract<Op>(t, factor.cell, scale, axis, q, room_, out_);
+      same_pair<Op>(same, other, t.rises, n, q[1 - axis], scale, out_);
     }
     deliver<0>(place, out_, n);
   }

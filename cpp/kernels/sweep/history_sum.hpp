@@ -12,7 +12,9 @@
 #pragma once
 
 #include "kernels/simd/transpose.hpp"
-#include "kernels/sweep/packed.hpp"
+#include "kernels/sweep/lane_offsets.hpp"
+#include "kernels/sweep/packed_rows.hpp"
+#include "kernels/sweep/safety.hpp"
 #include "shared/interrupts.hpp"
 
 namespace crfkit::CRFKIT_ARCH {

@@ -5,8 +5,10 @@
 // place by row: the copies stream, and sums of packed rows have one term to a row.
 #pragma once
 
+#include "kernels/simd/lanes.hpp"
+#include "kernels/sweep/call.hpp"
 #include "kernels/sweep/group_sum.hpp"
-#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/striped_rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

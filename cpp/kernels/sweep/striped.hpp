@@ -11,6 +11,8 @@
 // does; its adjoints are 0.
 #pragma once
 
+#include "kernels/sweep/lane_offsets.hpp"
+#include "kernels/sweep/safety.hpp"
 #include "kernels/sweep/striped_products.hpp"
 #include "kernels/sweep/striped_rows.hpp"
 

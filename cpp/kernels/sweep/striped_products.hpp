@@ -5,7 +5,8 @@
 // of lanes are added at the end, or kept apart.
 #pragma once
 
-#include "kernels/sweep/packed.hpp"
+#include "kernels/sweep/packed_rows.hpp"
+#include "kernels/sweep/tables.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
