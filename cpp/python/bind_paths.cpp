@@ -2,9 +2,9 @@
 #include <nanobind/stl/optional.h>
 
 #include "engine/checks.hpp"
-#include "graph/appearance.hpp"
-#include "graph/beliefs.hpp"
-#include "graph/message_labels.hpp"
+#include "graph/messages/beliefs.hpp"
+#include "graph/messages/edge_appearance.hpp"
+#include "graph/messages/labels.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "engine/checks.hpp"
-#include "graph/slices.hpp"
+#include "graph/lanes/slices.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
 

@@ -2,7 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "engine/checks.hpp"
-#include "graph/small_graphs.hpp"
+#include "graph/lanes/small_graphs.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
 
