@@ -88,7 +88,7 @@ void reach(const Call& call, std::int64_t sequence) {
   Ring<Boolean> semiring(s, Boolean(), call.arena);
   forward(semiring, s);
   call.task.value[sequence] = semiring.value(s.row(s.rows() - 1)) ? 0.0 : kZero;
-  if (call.wants_credits()) reverse(semiring, s);
+  if (call.wants_gradients()) reverse(semiring, s);
 }
 
 template <class Structure>
@@ -173,7 +173,7 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
       answer(call, sequences[i]);
     }
   }
-  if (pooled && t.query == Query::sum && !t.log_space && !t.credits.no_steps)
+  if (pooled && t.query == Query::sum && !t.log_space && !t.gradients.no_steps)
     finish_products(p, call.prepared.probabilities, pooled);
 }
 

@@ -65,7 +65,7 @@ void Arrangement::each_part(Self& self, Archive& archive) {
        self.label_);
   each(self.left_.ptr, self.left_.id, self.left_.value, self.single_ptr_, self.full_ptr_,
        self.single_, self.column_, self.full_, self.single_value_, self.full_value_, self.loose_);
-  each(self.loose_index_, self.partials_, self.credits_);
+  each(self.loose_index_, self.partials_, self.gradients_);
   each(self.compose_tasks_, self.gather_tasks_, self.loose_tasks_, self.rounds_);
 }
 
@@ -262,13 +262,13 @@ void Arrangement::index_slots() {
   partials_ = Index(summed, static_cast<std::int64_t>(slot_of.size()));
   const double one = 1.0;
   for (const std::int32_t s : slot_of) rest.add(s, values ? &one : nullptr), rest.close();
-  credits_ = Index(rest, slots());
+  gradients_ = Index(rest, slots());
 }
 
 void Arrangement::split_rounds() {
   const std::int64_t P = positions();
   split(partials_, P, partials_.size(), nullptr, rounds_, kTask);
-  split(credits_, P, 0, &Round::slots, rounds_, kTask);
+  split(gradients_, P, 0, &Round::slots, rounds_, kTask);
   split(loose_index_, P, block_.back().loose, &Round::loose, rounds_, kTask);
   for (Round& round : rounds_)
     for (std::int32_t& a : round.loose.thing) a = loose_[a];
@@ -283,7 +283,7 @@ void Arrangement::cut_tasks() {
     compose_tasks_[level] =
         cut(all, kTask, [&](std::int64_t s) { return 3 + f.member_ptr[s + 1] - f.member_ptr[s]; });
     gather_tasks_[level] = cut(all, kTask, [&](std::int64_t s) {
-      return 3 + credits_.count(s) + f.container_ptr[s + 1] - f.container_ptr[s];
+      return 3 + gradients_.count(s) + f.container_ptr[s + 1] - f.container_ptr[s];
     });
   }
   loose_tasks_ = cut({block_.back().loose, static_cast<std::int64_t>(loose_.size())}, kTask,

@@ -61,7 +61,7 @@ class Arrangement {
   // Cells of the tables of all orders: [L, L], [L, L, L] and so on.
   std::int64_t ngrams() const;
   std::int64_t slots() const { return slots_.size(); }
-  // Credits of steps: of pairs where they are given, else of the cells of all tables.
+  // Gradients of steps: of pairs where they are given, else of the cells of all tables.
   std::int64_t steps() const {
     return pair_ptr_.empty() ? ngrams() : static_cast<std::int64_t>(pair_from_.size());
   }
@@ -97,7 +97,7 @@ class Arrangement {
 
   std::vector<std::int32_t> loose_;  // attributes without a row in the table
   Index loose_index_, partials_;
-  Index credits_;                                                   // of slots
+  Index gradients_;                                                 // of slots
   std::vector<std::vector<Stretch>> compose_tasks_, gather_tasks_;  // by level
   std::vector<Stretch> loose_tasks_;
   std::vector<Round> rounds_;  // one at least

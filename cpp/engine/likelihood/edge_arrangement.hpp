@@ -1,7 +1,7 @@
 // How the edge attributes of a batch are laid out for the evaluations of its likelihood: made once.
 //
 // Occurrences are listed in the order of the sweep; those of first positions enter no step and are
-// left out.  The credits of a row that one block alone has go straight to the gradient.  A row of
+// left out.  The gradients of a row that one block alone has go straight to the gradient.  A row of
 // several blocks has a partial sum in each of them, and these are added in the order of the blocks.
 // Blocks of a round (rounds.hpp) whose partial sums fit into kPartials together form a turn: it is
 // evaluated and its partial sums are added up before the next one begins, so that memory is bounded
@@ -76,7 +76,7 @@ class EdgeArrangement {
   void list(const Occurrences& o, std::int64_t sequences, const std::int64_t* seq_ptr,
             const std::vector<std::int32_t>& source);
 
-  // Where the credits of each occurrence go, and the turns.
+  // Where the gradients of each occurrence go, and the turns.
   void place(const std::vector<Block>& block, const std::vector<Round>& rounds);
 
   void cut_sums(Turn& turn) const;

@@ -1,9 +1,10 @@
 // Loss and gradient of the likelihood of one batch, for many weights.
 //
 // An evaluation fills the table of rows level by level, scores and sums block by block, and gathers
-// credits level by level in the other direction.  Blocks are evaluated round by round (rounds.hpp):
-// what a round adds to the credits of rows and attributes is taken before the next one has its
-// rows. Sums of blocks are added in their order: the same bits for any number of threads.
+// gradients level by level in the other direction.  Blocks are evaluated round by round
+// (rounds.hpp): what a round adds to the gradients of rows and attributes is taken before the next
+// one has its rows. Sums of blocks are added in their order: the same bits for any number of
+// threads.
 #pragma once
 
 #include <memory>
@@ -42,14 +43,14 @@ class Evaluator : public Arrangement {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // Scores that all positions share, and where their credits go, of which the gold's are not yet
+  // Scores that all positions share, and where their gradients go, of which the gold's are not yet
   // taken off.
   struct Shared {
     const double *edge, *start, *stop;  // tables of all orders in a row; [L] or null
     const double* length;               // [D, L], for segments only
-    double* edge_credit;                // [steps]
-    double *start_credit, *stop_credit;
-    double* length_credit;  // or null when they are not wanted
+    double* edge_gradient;              // [steps]
+    double *start_gradient, *stop_gradient;
+    double* length_gradient;  // or null when they are not wanted
   };
 
   // Loss and gradient [node and edge weights] at the weights.
@@ -66,12 +67,13 @@ class Evaluator : public Arrangement {
 
   Loss sum_blocks(const EdgeRows& edges, const Shared& shared, double* gradient, int threads);
 
-  // f(where they begin in pooled sums, rows, columns, where they go): credits that positions share.
+  // f(where they begin in pooled sums, rows, columns, where they go): gradients that positions
+  // share.
   template <class F>
-  void each_credit(const Shared& shared, F f) const;
-  void clear_credits(const Shared& shared) const;
+  void each_gradient(const Shared& shared, F f) const;
+  void clear_gradients(const Shared& shared) const;
   // Adds those of the first blocks of pooled_.
-  void add_credits(std::int64_t blocks, const Shared& shared) const;
+  void add_gradients(std::int64_t blocks, const Shared& shared) const;
 
   void clear_loose(double* gradient, int threads) const;
 

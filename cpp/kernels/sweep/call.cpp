@@ -8,7 +8,7 @@ constexpr std::int64_t kEnough = 256;  // positions, which pay for listing
 
 // Tables without sequences are made ahead, for many calls.
 bool sums_without_steps(const Problem& p, const Task& t) {
-  return t.query == Query::sum && t.credits.no_steps && !t.log_space && !t.expected && !p.pairs &&
+  return t.query == Query::sum && t.gradients.no_steps && !t.log_space && !t.expected && !p.pairs &&
          (p.sequences == 0 || p.seq_ptr[p.sequences] >= kEnough);
 }
 Problem with_pairs(Problem p, const Pairs& pairs) {

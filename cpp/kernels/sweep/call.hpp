@@ -25,9 +25,9 @@ struct Call {
   Arena& arena;
 
   double* expected(std::int64_t n) const { return task.expected ? task.expected + n : nullptr; }
-  bool wants_credits() const { return pooled != nullptr; }
+  bool wants_gradients() const { return pooled != nullptr; }
   std::int64_t positions() const { return problem.seq_ptr[problem.sequences]; }
-  // For sums over so many lanes of at most `longest` positions.  Listed steps have no credits of
+  // For sums over so many lanes of at most `longest` positions.  Listed steps have no gradients of
   // others; a listed step of a vector of lanes costs about 4 W cells of dense ones (17 us a
   // position against 43 for one lane of 472 labels, 8,020 steps listed; 0.6 against 0.2 for 40 and
   // 160). Cells take the room of kStripe lanes even for one, which must not be too much.
@@ -37,7 +37,7 @@ struct Call {
                  vectors = (lanes + W - 1) / W;
     const bool faster = lanes * L * L > vectors * 4 * W * (count + 4 * L),
                fits = 3.0 * 8.0 * kStripe * L * static_cast<double>(longest) <= most,
-               able = !wants_credits() || task.credits.no_steps;
+               able = !wants_gradients() || task.gradients.no_steps;
     return prepared.by_pairs.count > 0 && able && faster && fits ? prepared.by_pairs
                                                                  : prepared.probabilities;
   }

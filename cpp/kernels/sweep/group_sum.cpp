@@ -70,9 +70,9 @@ double GroupSum::in_logs(double* node, int lane, double weight, const EdgeSums& 
   p.sequences = 1;
   p.seq_ptr = seq_ptr;
   p.node = own;
-  p.pairs = nullptr;  // credits of steps are made for all of them
+  p.pairs = nullptr;  // gradients of steps are made for all of them
   Task task = {};
-  task.credits.node = own;
+  task.gradients.node = own;
   if (sums.factors) *finite &= add_edge_scores(lane, *sums.factors, &p, &task);
   const PooledLayout layout(p);
   double* pooled = arena_.take<double>(layout.size, 0.0);
@@ -86,7 +86,7 @@ double GroupSum::in_logs(double* node, int lane, double weight, const EdgeSums& 
     for (int j = 0; j < step_; ++j)
       node[s_.position(lane, t) * step_ + j] = j < L_ ? weight * own[t * L_ + j] : 0.0;
   for (int t = 1; sums.factors && t < T; ++t)
-    sums.factors->add(s_.first() + s_.position(lane, t), task.credits.edge + t * p.edge_step,
+    sums.factors->add(s_.first() + s_.position(lane, t), task.gradients.edge + t * p.edge_step,
                       weight, sums.edge);
   if (sums.edge && !sums.factors)
     add_steps(pooled + layout.table[0], layout.products[0] - layout.table[0], weight,
@@ -117,8 +117,8 @@ bool GroupSum::add_edge_scores(int lane, const EdgeFactors& factors, Problem* p,
     for (int c = 0; c < cells; ++c) finite &= score[c] - score[c] == 0.0 || shared[c] == kZero;
   }
   p->edge[0] = own;
-  p->edge_step = task->credits.edge_step = cells;
-  task->credits.edge = arena_.take<double>(static_cast<std::size_t>(T) * cells);
+  p->edge_step = task->gradients.edge_step = cells;
+  task->gradients.edge = arena_.take<double>(static_cast<std::size_t>(T) * cells);
   return finite;
 }
 
@@ -157,7 +157,7 @@ double SegmentGroupSum::in_logs(const SegmentTerms& terms, int lane, double weig
   const std::int64_t seq_ptr[2] = {0, T};
   const std::size_t cells = static_cast<std::size_t>(T) * D * L;
   double* segment = arena_.take<double>(cells, kZero);  // [T, D, L]
-  double* credit = arena_.take<double>(cells, 0.0);     // [T, D, L]
+  double* gradient = arena_.take<double>(cells, 0.0);   // [T, D, L]
   each_segment(terms, lane, [&](int t, int d, const double* single) {
     double* score = segment + (t * D + d) * L;
     for (int j = 0; j < L; ++j) {
@@ -176,7 +176,7 @@ double SegmentGroupSum::in_logs(const SegmentTerms& terms, int lane, double weig
   p.start = e_.start;
   p.stop = e_.stop;
   Task task = {};
-  task.credits.segment = credit;
+  task.gradients.segment = gradient;
   const PooledLayout layout(p);
   double* pooled = arena_.take<double>(layout.size, 0.0);
   const Segments segments(p, task, pooled, 0, arena_);
@@ -185,12 +185,12 @@ double SegmentGroupSum::in_logs(const SegmentTerms& terms, int lane, double weig
   const double log_z = semiring.value(segments.row(segments.rows() - 1));
   reverse(semiring, segments);
   for (int c = 0; c < L * f_.step; ++c) sums_.edge[c] += weight * pooled[layout.table[0] + c];
-  give_credits(terms, lane, weight, credit);
+  give_gradients(terms, lane, weight, gradient);
   return log_z;
 }
 
-void SegmentGroupSum::give_credits(const SegmentTerms& terms, int lane, double weight,
-                                   const double* credit) const {
+void SegmentGroupSum::give_gradients(const SegmentTerms& terms, int lane, double weight,
+                                     const double* gradient) const {
   const int T = s_.length(lane), D = f_.longest, L = f_.n;
   double* const rows[] = {terms.node, terms.begin, terms.end};
   for (int t = 0; t < T; ++t)
@@ -200,7 +200,7 @@ void SegmentGroupSum::give_credits(const SegmentTerms& terms, int lane, double w
     const bool last = t + d == T - 1;
     for (int j = 0; single && j < f_.step; ++j) single[j] = 0.0;
     for (int j = 0; j < L; ++j) {
-      const double c = weight * credit[(t * D + d) * L + j];
+      const double c = weight * gradient[(t * D + d) * L + j];
       for (int i = t; i <= t + d; ++i) row(terms.node, lane, i)[j] += c;
       if (terms.begin) row(terms.begin, lane, t)[j] += c;
       if (terms.end) row(terms.end, lane, t + d)[j] += c;

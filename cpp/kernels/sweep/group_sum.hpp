@@ -22,10 +22,10 @@ class GroupSum {
         L_(problem.labels),
         step_(padded(L_)) {}
 
-  // log Z of each lane; scores [positions, step] become credits times `weight` [lanes].  The
-  // padding of scores is never read; that of credits is 0. `watched`: some parts are forbidden;
+  // log Z of each lane; scores [positions, step] become gradients times `weight` [lanes].  The
+  // padding of scores is never read; that of gradients is 0. `watched`: some parts are forbidden;
   // `restore` makes the scores again.  False when a score of edge attributes is not finite.  With
-  // `forward_only` there are no credits.
+  // `forward_only` there are no gradients.
   template <class Restore>
   bool run(double* node, const double* weight, bool watched, const EdgeSums& sums, double* log_z,
            Restore restore, bool forward_only = false, bool* in_log_space = nullptr) const {
@@ -66,10 +66,10 @@ class GroupSum {
   double in_logs(double* node, int lane, double weight, const EdgeSums& sums, bool forward_only,
                  bool* finite) const;
 
-  // edge += weight * the credits of steps, in the cells of the tables of all orders.
+  // edge += weight * the gradients of steps, in the cells of the tables of all orders.
   void add_steps(const double* steps, std::int64_t cells, double weight, double* edge) const;
 
-  // Scores and credits of steps by position, for one lane; false when a score is not finite.
+  // Scores and gradients of steps by position, for one lane; false when a score is not finite.
   bool add_edge_scores(int lane, const EdgeFactors& factors, Problem* p, Task* task) const;
 
   const Problem& problem_;

@@ -2,9 +2,9 @@
 //
 // The same sums as in scaled.hpp for a chain of order 1, cut down to what an evaluation needs: one
 // term per row, which is read as scores, replaced by probabilities on the way forward and by
-// credits on the way back; cells of all rows, but adjoints of the last few only, since the outer
-// products of the edge credits are added every few rows.  Steps share one table, but for what edge
-// attributes change (edge_factors.hpp).  Row r of lane b is position begin(r) + b.
+// gradients on the way back; cells of all rows, but adjoints of the last few only, since the outer
+// products of the edge gradients are added every few rows.  Steps share one table, but for what
+// edge attributes change (edge_factors.hpp).  Row r of lane b is position begin(r) + b.
 #pragma once
 
 #include "kernels/sweep/lane_offsets.hpp"
@@ -19,7 +19,7 @@ class PackedSum {
  public:
   static constexpr int kOuterPositions = 64;  // whose outer products are added together
 
-  // `weight` scales the credits of each lane; `watched`: some parts are forbidden.
+  // `weight` scales the gradients of each lane; `watched`: some parts are forbidden.
   PackedSum(const Packed& s, const Table& table, int labels, const double* weight, bool watched,
             double* node, const EdgeSums& sums, Arena& arena)
       : table_(table),

@@ -37,7 +37,7 @@ class Packed {
   std::int64_t* begin_;         // [rows + 1]
 };
 
-// Credits of the table, in rows of `step`, or by pair where the table is; `products` are still
+// Gradients of the table, in rows of `step`, or by pair where the table is; `products` are still
 // without the factor exp(score).
 struct EdgeSums {
   double *edge, *products;   // null when they are not wanted

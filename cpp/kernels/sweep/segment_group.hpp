@@ -15,7 +15,7 @@ class SegmentGroupSum {
                   const Packed& rows, const SegmentSums& sums, Arena& arena)
       : e_(e), f_(factors), scores_(scores), s_(rows), sums_(sums), arena_(arena) {}
 
-  // log Z of each lane; scores become credits times `weight` [lanes].  `clamped`: some scores of
+  // log Z of each lane; scores become gradients times `weight` [lanes].  `clamped`: some scores of
   // positions are -inf; `restore` makes the scores again.
   template <class Restore>
   void run(const SegmentTerms& terms, const double* weight, bool clamped, double* log_z,
@@ -34,7 +34,8 @@ class SegmentGroupSum {
   double in_logs(const SegmentTerms& terms, int lane, double weight) const;
 
   // Marginals of segments [T, D, L] to the rows of a lane.
-  void give_credits(const SegmentTerms& terms, int lane, double weight, const double* credit) const;
+  void give_gradients(const SegmentTerms& terms, int lane, double weight,
+                      const double* gradient) const;
 
   double* row(double* rows, int lane, int t) const { return rows + s_.position(lane, t) * f_.step; }
 

@@ -66,7 +66,7 @@ struct SegmentFactors {
   }
 };
 
-// The rows of one group: scores, which become factors on the way forward and credits on the way
+// The rows of one group: scores, which become factors on the way forward and gradients on the way
 // back.
 struct SegmentTerms {
   double *node, *begin, *end;               // [positions, step]; begin and end may be null
@@ -75,12 +75,12 @@ struct SegmentTerms {
   const SegmentRow *by_begin, *by_end;
 };
 
-// Sums of credits of a block, in rows of `step`; `products` and `lengths` are still without the
+// Sums of gradients of a block, in rows of `step`; `products` and `lengths` are still without the
 // factors exp(score).
 struct SegmentSums {
   double *start, *stop, *edge, *length;
   double* products;
-  double* lengths;  // or null when credits of lengths are not wanted
+  double* lengths;  // or null when gradients of lengths are not wanted
 };
 
 }  // namespace crfkit::CRFKIT_ARCH

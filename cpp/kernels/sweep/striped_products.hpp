@@ -1,4 +1,4 @@
-// Credits of steps for lanes side by side: cells times the adjoints of the next row, summed over
+// Gradients of steps for lanes side by side: cells times the adjoints of the next row, summed over
 // rows and lanes, for all pairs of few labels or for some pairs of many.
 //
 // Adjoints of the last few rows are kept, so that a sum stays in a register over several rows. Sums

@@ -15,7 +15,7 @@ inline void sum_in_logs(const Call& call, std::int64_t n) {
   forward(semiring, s);
   call.task.value[n] = semiring.value(s.row(s.rows() - 1));
   if (call.task.in_logs) call.task.in_logs[n] = 1;
-  if (call.wants_credits()) reverse(semiring, s);
+  if (call.wants_gradients()) reverse(semiring, s);
 }
 
 template <class Structure>
@@ -26,15 +26,16 @@ inline void sum(const Call& call, std::int64_t n) {
   forward(semiring, s);
   if (!semiring.exact()) return sum_in_logs<Structure>(call, n);
   call.task.value[n] = semiring.value(s.row(s.rows() - 1));
-  if (call.wants_credits()) reverse(semiring, s);
+  if (call.wants_gradients()) reverse(semiring, s);
 }
 
-// Pooled credits of shared tables: the sums of outer products times the probabilities of the table.
+// Pooled gradients of shared tables: the sums of outer products times the probabilities of the
+// table.
 inline void finish_products(const Problem& p, const Tables& tables, double* pooled) {
   const PooledLayout layout(p);
   for (int h = 0; h < tables.count; ++h)
     for (int m = 0; m < tables.table[h].blocks; ++m)
-      add_credits(tables.table[h], m, pooled + layout.products[h], pooled + layout.table[h]);
+      add_gradients(tables.table[h], m, pooled + layout.products[h], pooled + layout.table[h]);
 }
 
 }  // namespace crfkit::CRFKIT_ARCH

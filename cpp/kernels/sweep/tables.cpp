@@ -71,10 +71,10 @@ std::int64_t Table::other_cell(const Pairs& given) const {
   return -1;
 }
 
-void add_credits(const Table& table, int m, const double* products, double* credit) {
+void add_gradients(const Table& table, int m, const double* products, double* gradient) {
   if (table.sparse()) {
     for (std::int32_t k = 0; k < table.pairs.ptr[table.n_in]; ++k)
-      credit[k] += products[k] * table.pairs.probability[k];
+      gradient[k] += products[k] * table.pairs.probability[k];
     return;
   }
   const int step = padded(table.n_out);
@@ -82,7 +82,7 @@ void add_credits(const Table& table, int m, const double* products, double* cred
     const std::int64_t row = (static_cast<std::int64_t>(a) * table.blocks + m) * step;
     for (int j = 0; j < step; j += W) {
       const Vec probability = load(table.matrix(m) + packed_index(table.n_in, table.n_out, a, j));
-      store(credit + row + j, load(credit + row + j) + load(products + row + j) * probability);
+      store(gradient + row + j, load(gradient + row + j) + load(products + row + j) * probability);
     }
   }
 }

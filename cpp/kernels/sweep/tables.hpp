@@ -75,9 +75,9 @@ struct Table {
   std::int64_t other_cell(const Pairs& given) const;
 };
 
-// credit += products * probabilities of block m, where `products` are sums of outer products; both
-// are by pair where the table is.
-void add_credits(const Table& table, int m, const double* products, double* credit);
+// gradient += products * probabilities of block m, where `products` are sums of outer products;
+// both are by pair where the table is.
+void add_gradients(const Table& table, int m, const double* products, double* gradient);
 
 // The shared tables of a problem, made once per call and read by all threads.
 struct Tables {
