@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "kernels/graph/teller.hpp"
+#include "kernels/graph/messages_to_factor.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

@@ -2,7 +2,7 @@
 #include "shared/path_messages.hpp"
 
 #include "kernels/graph/few_visits.hpp"
-#include "kernels/graph/sender.hpp"
+#include "kernels/graph/messages_to_variable.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 namespace {
@@ -11,16 +11,16 @@ template <class Use>
 void with_rule(const Messages& m, const Rooms& rooms, double* scratch, double* weighed, Use use) {
   switch (m.rule) {
     case MessageRule::sums: {
-      Sender<Sums> sender(m, rooms, scratch, weighed);
-      return use(sender);
+      MessagesToVariable<Sums> messages(m, rooms, scratch, weighed);
+      return use(messages);
     }
     case MessageRule::maxima: {
-      Sender<Maxima> sender(m, rooms, scratch, weighed);
-      return use(sender);
+      MessagesToVariable<Maxima> messages(m, rooms, scratch, weighed);
+      return use(messages);
     }
     default: {
-      Sender<LogSums> sender(m, rooms, scratch, weighed);
-      return use(sender);
+      MessagesToVariable<LogSums> messages(m, rooms, scratch, weighed);
+      return use(messages);
     }
   }
 }
@@ -34,33 +34,33 @@ std::int64_t scratch_size(const MessageSizes& sizes) { return rooms_of(sizes).si
 
 void send(const Messages& m, const std::int32_t* place, const std::int64_t* stage_ptr,
           std::int64_t stages, double* scratch) {
-  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& sender) {
+  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& messages) {
     for (std::int64_t s = 0; s < stages; ++s) {
       for (std::int64_t i = stage_ptr[s]; i < stage_ptr[s + 1]; ++i) {
         if (i + 2 * kAhead < stage_ptr[stages])
-          sender.look_ahead(place[i + 2 * kAhead], place[i + kAhead]);
-        sender.send(place[i]);
+          messages.look_ahead(place[i + 2 * kAhead], place[i + kAhead]);
+        messages.send(place[i]);
       }
-      sender.flush();
+      messages.flush();
     }
   });
 }
 
 void visit(const Messages& m, const std::int32_t* variable, std::int64_t count,
            const std::int32_t* target, double* scratch) {
-  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& sender) {
-    for (std::int64_t i = 0; i < count; ++i) sender.visit(variable[i], target);
-    sender.flush();
+  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& messages) {
+    for (std::int64_t i = 0; i < count; ++i) messages.visit(variable[i], target);
+    messages.flush();
   });
 }
 
 void weigh(const Messages& m, std::int64_t first, std::int64_t last, double* out, double* scratch) {
-  with_rule(m, rooms_of(m.sizes), scratch, out, [&](auto& sender) {
+  with_rule(m, rooms_of(m.sizes), scratch, out, [&](auto& messages) {
     for (std::int64_t f = first; f < last; ++f) {
       const std::int32_t place = m.graph.member[m.graph.member_ptr[f]];
-      if (!m.active || m.active[m.graph.place[place].variable]) sender.make(place);
+      if (!m.active || m.active[m.graph.place[place].variable]) messages.make(place);
     }
-    sender.flush();
+    messages.flush();
   });
 }
 

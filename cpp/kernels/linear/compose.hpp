@@ -6,7 +6,8 @@
 //   table[s]    = sum over positions that have s left: score_gradient + sum over containers: table
 //            gradient    = the columns of table[s] that have weights                from the top
 //            down
-//   loose    gradient of attributes without a row in the table, straight from the gradients by scores
+//   loose    gradient of attributes without a row in the table, straight from the gradients by
+//   scores
 //
 // Rows come from the outer cache and wait for the few line fetches that a core can have under way:
 // half of the time of score and gather.  Each block of positions adds up the gradients of rows that

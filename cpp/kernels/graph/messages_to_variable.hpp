@@ -1,7 +1,7 @@
 // Makes messages: one at a time, or side by side where they go through one table.
 #pragma once
 
-#include "kernels/graph/teller.hpp"
+#include "kernels/graph/messages_to_factor.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -17,10 +17,10 @@ struct Rooms {
 };
 
 template <class Op>
-class Sender : public Teller<Op> {
+class MessagesToVariable : public MessagesToFactor<Op> {
  public:
-  Sender(const Messages& m, const Rooms& rooms, double* scratch, double* weighed)
-      : Teller<Op>(m),
+  MessagesToVariable(const Messages& m, const Rooms& rooms, double* scratch, double* weighed)
+      : MessagesToFactor<Op>(m),
         step_(rooms.row),
         rows_(scratch),
         outs_(rows_ + kLanes * step_),
@@ -94,7 +94,7 @@ class Sender : public Teller<Op> {
   }
 
  private:
-  using Base = Teller<Op>;
+  using Base = MessagesToFactor<Op>;
   using Base::danger_, Base::g_, Base::m_;
   using Base::still_moves, Base::wanted, Base::watch, Base::weight_of, Base::prefetch;
 
@@ -102,11 +102,11 @@ class Sender : public Teller<Op> {
   CRFKIT_INLINE void make_pair(std::int32_t place, std::int32_t from) {
     if constexpr (L > 0) {
       double q[L];
-      this->template tell<L>(from, q);
+      this->template to_factor<L>(from, q);
       offer<L>(place, q);
     } else {
       double* q = seat(place, g_.variable[g_.place[place].source].width);
-      this->template tell<0>(from, q);
+      this->template to_factor<0>(from, q);
       offer<0>(place, q);
     }
   }
@@ -189,7 +189,7 @@ class Sender : public Teller<Op> {
       const std::int32_t member = g_.member[first + a];
       q[a] = rows;
       if (member == place) continue;
-      this->template tell<0>(member, rows);
+      this->template to_factor<0>(member, rows);
       if (!Op::kLogs && m_.watched) {
         watch(rows, g_.variable[g_.place[member].variable].width, least);
       }
@@ -268,7 +268,7 @@ class Sender : public Teller<Op> {
 
   void weigh(std::int32_t place, const double* out, int n) {
     double* q = out_ + step_;
-    this->template tell<0>(place, q);
+    this->template to_factor<0>(place, q);
     double most = kZero, sum = 0.0;
     if constexpr (Op::kLogs) {
       for (int i = 0; i < n; ++i) most = q[i] + out[i] > most ? q[i] + out[i] : most;

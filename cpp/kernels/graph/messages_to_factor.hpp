@@ -11,9 +11,9 @@ inline constexpr int kSmall = kPad;       // most labels of unrolled loops
 inline constexpr double kLeast = 1e-150;  // products of two such numbers do not underflow
 
 template <class Op>
-class Teller {
+class MessagesToFactor {
  public:
-  explicit Teller(const Messages& m) : m_(m), g_(m.graph) {}
+  explicit MessagesToFactor(const Messages& m) : m_(m), g_(m.graph) {}
 
   // Fetches what two messages will need: of the first where it is, of the second the rows.
   void look_ahead(std::int32_t later, std::int32_t soon) const {
@@ -90,7 +90,7 @@ class Teller {
 
   // What the variable of a place tells the factor there.
   template <int L>
-  CRFKIT_INLINE void tell(std::int32_t place, double* q) {
+  CRFKIT_INLINE void to_factor(std::int32_t place, double* q) {
     const MessageVariable& v = g_.variable[g_.place[place].variable];
     const int n = L > 0 ? L : v.width;
     const std::int64_t stride = L > 0 ? L : row_stride(n);
