@@ -59,7 +59,7 @@ inline MeanFieldResult mean_field(const SamplingKernels& kernels, const VisitPla
       }
     }
     result.exact[n] =
-        v.pull_ptr[blocks.first_position(n)] == v.pull_ptr[blocks.first_position(n + 1)];
+        v.local_ptr[blocks.first_position(n)] == v.local_ptr[blocks.first_position(n + 1)];
     if (change == inf) return;
     std::vector<double> scratch(scratch_size);
     double bound = plan.f.constant[n];

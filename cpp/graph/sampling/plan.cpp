@@ -44,8 +44,8 @@ VisitPlan::VisitPlan(const Factors& factors, const Blocks& blocks_) : f(factors)
           width_.data(),
           at_.data(),
           own_.data(),
-          pull_ptr_.data(),
-          pull_.data(),
+          local_ptr_.data(),
+          local_.data(),
           other_.data(),
           blocks.block_ptr.data(),
           blocks.parent.data(),
@@ -72,9 +72,9 @@ void VisitPlan::aim(double* cliques) {
     start[g] = cliques;
     cliques += f.group[g].count * f.group[g].cells;
   }
-  for (std::size_t i = 0; i < pull_.size(); ++i)
-    if (pull_[i].first)
-      pull_[i].clique =
+  for (std::size_t i = 0; i < local_.size(); ++i)
+    if (local_[i].first)
+      local_[i].clique =
           start[factor_[i].group] + factor_[i].factor * f.group[factor_[i].group].cells;
 }
 
@@ -109,47 +109,47 @@ const double* VisitPlan::along(std::int64_t g, int axis, std::int64_t m) const {
 
 void VisitPlan::fill() {
   const Incidence incidence(f);
-  pull_ptr_.assign(1, 0);
+  local_ptr_.assign(1, 0);
   for (std::int64_t p = 0; p < f.variables; ++p) {
     const std::int32_t v = blocks.variable[p];
     for (std::int64_t i = incidence.ptr[v]; i < incidence.ptr[v + 1]; ++i)
       add(p, incidence.entry[i]);
-    pull_ptr_.push_back(static_cast<std::int64_t>(pull_.size()));
+    local_ptr_.push_back(static_cast<std::int64_t>(local_.size()));
   }
 }
 
 void VisitPlan::add(std::int64_t p, const Incident& at) {
   const FactorGroup& group = f.group[at.group];
   const std::int32_t* scope = group.variables(at.factor);
-  Pull pull = {along(at.group, at.axis, at.factor),
-               group.scale_of(at.factor),
-               nullptr,
-               static_cast<std::int64_t>(other_.size()),
-               {-1, 0},
-               0,
-               1};
+  LocalFactor local = {along(at.group, at.axis, at.factor),
+                       group.scale_of(at.factor),
+                       nullptr,
+                       static_cast<std::int64_t>(other_.size()),
+                       {-1, 0},
+                       0,
+                       1};
   std::int64_t step = width_[p];
   std::int32_t inside = -1;  // the other variable of an edge of this block
   for (int a = group.arity; a-- > 0;) {
     if (a == at.axis || group.shape[a] == 1) continue;
-    if (a < at.axis) pull.first = 0;
+    if (a < at.axis) local.first = 0;
     const Other other = {blocks.position[scope[a]], static_cast<std::int32_t>(step)};
     step *= group.shape[a];
-    if (pull.next.position < 0)
-      pull.next = other;
+    if (local.next.position < 0)
+      local.next = other;
     else
       other_.push_back(other);
     inside = other.position;
   }
-  pull.more = static_cast<std::int32_t>(static_cast<std::int64_t>(other_.size()) - pull.rest);
-  const bool alone = pull.next.position < 0;  // a score of this variable, if its first
+  local.more = static_cast<std::int32_t>(static_cast<std::int64_t>(other_.size()) - local.rest);
+  const bool alone = local.next.position < 0;  // a score of this variable, if its first
   if (alone && (width_[p] > 1 || at.axis == 0)) {
-    for (std::int32_t l = 0; l < width_[p]; ++l) own_[at_[p] + l] += pull.scale * pull.table[l];
+    for (std::int32_t l = 0; l < width_[p]; ++l) own_[at_[p] + l] += local.scale * local.table[l];
   } else if (!alone && width_[p] > 1) {
-    if (pull.more == 0 && blocks.parent[p] == inside)
-      add_edge(p, inside, pull);
-    else if (pull.more > 0 || blocks.parent[inside] != p) {
-      pull_.push_back(pull);
+    if (local.more == 0 && blocks.parent[p] == inside)
+      add_edge(p, inside, local);
+    else if (local.more > 0 || blocks.parent[inside] != p) {
+      local_.push_back(local);
       factor_.push_back(at);
     }
   }
@@ -185,16 +185,16 @@ void VisitPlan::exponentiate() {
   }
 }
 
-void VisitPlan::add_edge(std::int64_t p, std::int64_t parent, const Pull& pull) {
+void VisitPlan::add_edge(std::int64_t p, std::int64_t parent, const LocalFactor& local) {
   if (!edge_[p]) {
-    edge_[p] = pull.table;
-    edge_scale_[p] = pull.scale;
+    edge_[p] = local.table;
+    edge_scale_[p] = local.scale;
     return;
   }
   const std::int64_t cells = static_cast<std::int64_t>(width_[p]) * width_[parent];
   std::vector<double> sum(cells);
   for (std::int64_t i = 0; i < cells; ++i)
-    sum[i] = edge_scale_[p] * edge_[p][i] + pull.scale * pull.table[i];
+    sum[i] = edge_scale_[p] * edge_[p][i] + local.scale * local.table[i];
   summed_.push_back(std::move(sum));
   edge_[p] = summed_.back().data();
   edge_scale_[p] = 1.0;

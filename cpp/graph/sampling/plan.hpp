@@ -43,13 +43,13 @@ class VisitPlan {
   void exponentiate();
 
   // Several factors between a variable and its parent are added up.
-  void add_edge(std::int64_t p, std::int64_t parent, const Pull& pull);
+  void add_edge(std::int64_t p, std::int64_t parent, const LocalFactor& local);
 
   std::vector<std::int32_t> width_;
-  std::vector<std::int64_t> at_, up_, pull_ptr_;
+  std::vector<std::int64_t> at_, up_, local_ptr_;
   std::vector<double> own_, edge_scale_;
-  std::vector<Pull> pull_;
-  std::vector<Incident> factor_;  // of each pull
+  std::vector<LocalFactor> local_;
+  std::vector<Incident> factor_;  // of each local
   std::vector<Other> other_;
   std::vector<const double*> edge_;
   std::vector<std::vector<std::vector<double>>> moved_;  // [groups, axes]
