@@ -78,7 +78,7 @@ bool Covering::closes_no_cycle(std::int32_t f) {
   return true;
 }
 
-std::vector<Covering::Sent> Covering::peeled(const std::vector<std::int32_t>& chosen) const {
+std::vector<Covering::Sent> Covering::leaves_first(const std::vector<std::int32_t>& chosen) const {
   const std::int64_t V = p_.variables();
   std::vector<std::int32_t> open(V, 0), edges(V, 0);  // places left, and the xor of these
   std::vector<std::int32_t> waits(p_.factors(), 0);   // variables of a factor that are not leaves
@@ -111,7 +111,7 @@ std::vector<Covering::Sent> Covering::peeled(const std::vector<std::int32_t>& ch
 }
 
 Forest Covering::stages(const std::vector<std::int32_t>& chosen) {
-  const std::vector<Sent> sent = peeled(chosen);
+  const std::vector<Sent> sent = leaves_first(chosen);
   const auto root = [&](const Sent& s) { return sets_.of(p_.variable[s.place]); };
   // Blocks of whole trees of one share and about equal numbers of messages, by the first variable
   // of a tree.

@@ -68,9 +68,9 @@ class Covering {
     std::int32_t round;
   };
 
-  // Leaves are peeled off, round by round: a factor whose variables are leaves but one sends to
+  // Leaves are taken off, round by round: a factor whose variables are leaves but one sends to
   // that one.
-  std::vector<Sent> peeled(const std::vector<std::int32_t>& chosen) const;
+  std::vector<Sent> leaves_first(const std::vector<std::int32_t>& chosen) const;
 
   Forest stages(const std::vector<std::int32_t>& chosen);
 

@@ -20,13 +20,13 @@ struct PrimalGraph {
   std::int32_t size() const { return static_cast<std::int32_t>(near.size()); }
 };
 
-struct Peeled {
+struct LowDegree {
   std::vector<std::int32_t> order;     // those with few neighbors
   double cells = 0.0, work = 0.0;      // of their messages, and of these steps
   PrimalGraph core;                    // what is left, where each variable has three neighbors
   std::vector<std::int32_t> variable;  // of the core: its number in the graph
 
-  explicit Peeled(const PrimalGraph& graph) {
+  explicit LowDegree(const PrimalGraph& graph) {
     const std::int32_t n = graph.size();
     std::vector<std::vector<std::int32_t>> near = graph.near;  // with some that are gone
     std::vector<std::int32_t> degree(n), queue;

@@ -19,10 +19,10 @@
 
 namespace crfkit {
 
-class Balls {
+class BoundedSearch {
  public:
   // Variables with one label left do not count.
-  Balls(const Factors& f, const Reduction& left) : f_(f), left_(left), incidence_(f) {}
+  BoundedSearch(const Factors& f, const Reduction& left) : f_(f), left_(left), incidence_(f) {}
 
   // Cells that a component needs at least, where that is far above the budget; otherwise 0.
   double too_wide(const std::vector<std::int32_t>& component, double budget) const {
@@ -51,40 +51,40 @@ class Balls {
 
   // The variables nearest to one of them, by number.
   std::vector<std::int32_t> around(std::int32_t start) const {
-    std::vector<std::int32_t> ball = {start};
+    std::vector<std::int32_t> nearest = {start};
     std::vector<bool> seen(f_.variables);
     seen[start] = true;
-    for (std::size_t head = 0; head < ball.size() && ball.size() < kVariables; ++head)
-      for_each_neighbor(ball[head], [&](std::int32_t v) {
-        if (seen[v] || ball.size() == kVariables) return;
+    for (std::size_t head = 0; head < nearest.size() && nearest.size() < kVariables; ++head)
+      for_each_neighbor(nearest[head], [&](std::int32_t v) {
+        if (seen[v] || nearest.size() == kVariables) return;
         seen[v] = true;
-        ball.push_back(v);
+        nearest.push_back(v);
       });
-    std::sort(ball.begin(), ball.end());
-    return ball;
+    std::sort(nearest.begin(), nearest.end());
+    return nearest;
   }
 
   // 0 where an order has `most` cells or fewer, or was not found out.
-  double cells_of(const std::vector<std::int32_t>& ball, double most) const {
+  double cells_of(const std::vector<std::int32_t>& nearest, double most) const {
     PrimalGraph graph;
-    for (const std::int32_t v : ball) {
+    for (const std::int32_t v : nearest) {
       std::vector<std::int32_t>& near = graph.near.emplace_back();
       graph.bits.push_back(std::log2(left_.width[v]));
       for_each_neighbor(v, [&](std::int32_t u) {
-        const auto at = std::lower_bound(ball.begin(), ball.end(), u);
-        if (at != ball.end() && *at == u)
-          near.push_back(static_cast<std::int32_t>(at - ball.begin()));
+        const auto at = std::lower_bound(nearest.begin(), nearest.end(), u);
+        if (at != nearest.end() && *at == u)
+          near.push_back(static_cast<std::int32_t>(at - nearest.begin()));
       });
       std::sort(near.begin(), near.end());
       near.erase(std::unique(near.begin(), near.end()), near.end());
     }
-    const Peeled peeled(graph);
+    const LowDegree low(graph);
     using Rule = GreedyOrder::Rule;
     constexpr std::int64_t kOperations = std::int64_t{1} << 26;
     constexpr Rule kRules[] = {Rule::size, Rule::fill, Rule::size, Rule::weighted_fill};
     double cells = 0.0;
     for (std::uint64_t i = 0; i < std::size(kRules); ++i) {
-      const Order order = GreedyOrder(peeled.core, kRules[i], i / 2).run(most, 1e300, kOperations);
+      const Order order = GreedyOrder(low.core, kRules[i], i / 2).run(most, 1e300, kOperations);
       if (order.cells <= most) return 0.0;
       cells = i == 0 ? order.cells : std::min(cells, order.cells);
     }
