@@ -19,7 +19,7 @@ struct KeptRun {
   KeptRun(const Kernels& kernels, const KeptFactors& f, const MessagePlan& plan, bool maxima,
           std::int64_t sweeps, double tolerance, double damping,
           std::optional<std::uint64_t> weight_seed, int threads)
-      : weight(weight_seed ? appearance(plan.places, *weight_seed) : std::vector<double>()),
+      : weight(weight_seed ? edge_appearance(plan.places, *weight_seed) : std::vector<double>()),
         run(kernels, checked(f.view(), plan, threads), plan,
             {maxima, sweeps, tolerance, damping, weight_seed ? weight.data() : nullptr, threads}) {}
 

@@ -10,7 +10,7 @@ namespace crfkit {
 
 // Forests are drawn, the factors that were used least first, until every factor was in one and
 // there are `least` of them.  [F]: the share of the forests that a factor is in.
-inline std::vector<double> appearance(const Places& p, std::uint64_t seed, int least = 8) {
+inline std::vector<double> edge_appearance(const Places& p, std::uint64_t seed, int least = 8) {
   const auto mixed = [](std::uint64_t x) {  // splitmix64, by counter
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
