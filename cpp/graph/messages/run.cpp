@@ -9,7 +9,7 @@ namespace crfkit {
 
 MessagePlan::MessagePlan(const Factors& f, Schedule wanted) : places(f), schedule(wanted) {
   if (schedule == Schedule::paths) {
-    shares = std::make_unique<Shares>(places, !FewPlan::fits(places));
+    shares = std::make_unique<Shares>(places, !SmallPairPlan::fits(places));
     covering = std::make_unique<Covering>(places, *shares);
     if (places.factors() && covering->forest.empty()) {
       schedule = Schedule::sequential;
@@ -22,8 +22,8 @@ MessagePlan::MessagePlan(const Factors& f, Schedule wanted) : places(f), schedul
   } else {
     places.sizes.degree = 0;  // only visits keep a row for each place of a variable
   }
-  if (schedule != Schedule::residual && FewPlan::fits(places))
-    few = std::make_unique<FewPlan>(places, covering.get(), order.get());
+  if (schedule != Schedule::residual && SmallPairPlan::fits(places))
+    small_pairs = std::make_unique<SmallPairPlan>(places, covering.get(), order.get());
 }
 
 MessageRun::MessageRun(const Kernels& kernels, const Factors& f, const MessagePlan& p,
@@ -131,16 +131,17 @@ void MessageRun::run(MessageRule which) {
   Messages m = view(which, active);
   std::fill(stamp_.begin(), stamp_.end(), MessageStamp{0.0f, 0, -1});
   damping_.assign(options.damping > 0.0 ? places.variables() : 0, options.damping);
-  if (plan.few && which != MessageRule::log_sums)
-    few_ = std::make_unique<FewRun>(kernels_, factors, places, *plan.few,
-                                    *table[static_cast<int>(which)], which, watched_, rows);
+  if (plan.small_pairs && which != MessageRule::log_sums)
+    small_pairs_ =
+        std::make_unique<SmallPairRun>(kernels_, factors, places, *plan.small_pairs,
+                                       *table[static_cast<int>(which)], which, watched_, rows);
   if (plan.schedule == Schedule::residual) {
     follow_residuals(m, active);
   } else {
     sweep_shares(m, active);
   }
-  if (few_) few_->write(rows);
-  few_.reset();
+  if (small_pairs_) small_pairs_->write(rows);
+  small_pairs_.reset();
 }
 
 void MessageRun::sweep_shares(const Messages& m, std::vector<std::uint8_t>& active) {
@@ -178,7 +179,7 @@ void MessageRun::sweep_until_rest(Messages m, std::int64_t share, int threads,
         if (change == -2.0f) next[c] = State::underflows;  // which may make others look dead
         most[c] = std::max(most[c], change);
       };
-      if (few_) return look(few_->change()[v]);
+      if (small_pairs_) return look(small_pairs_->change()[v]);
       for (std::int64_t p = places.place_ptr[v]; p < places.place_ptr[v + 1]; ++p)
         look(stamp_[p].change);
     });
@@ -210,7 +211,7 @@ void MessageRun::sweep_until_rest(Messages m, std::int64_t share, int threads,
 }
 
 void MessageRun::sweep(Messages& m, std::int64_t share, int threads) {
-  if (few_) return few_->sweep(m, threads);
+  if (small_pairs_) return small_pairs_->sweep(m, threads);
   if (plan.covering) {
     for (const Forest& forest : plan.covering->forest) {
       ++m.clock;

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "graph/messages/forests.hpp"
-#include "graph/messages/small_run.hpp"
+#include "graph/messages/small_pair_run.hpp"
 
 namespace crfkit {
 
@@ -21,7 +21,7 @@ struct MessagePlan {
   std::unique_ptr<Shares> shares;
   std::unique_ptr<Covering> covering;
   std::unique_ptr<Order> order;
-  std::unique_ptr<FewPlan> few;  // of pairs of few labels
+  std::unique_ptr<SmallPairPlan> small_pairs;  // of pairs of few labels
 
   MessagePlan(const Factors& f, Schedule wanted);
 };
@@ -94,7 +94,7 @@ class MessageRun {
   bool watched_ = false;
   std::vector<double> damping_;
   std::vector<MessageStamp> stamp_;
-  std::unique_ptr<FewRun> few_;
+  std::unique_ptr<SmallPairRun> small_pairs_;
 };
 
 }  // namespace crfkit

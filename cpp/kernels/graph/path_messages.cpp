@@ -1,8 +1,8 @@
 // Compiled once per instruction set: messages along paths, trees and orders of variables.
 #include "shared/path_messages.hpp"
 
-#include "kernels/graph/few_visits.hpp"
 #include "kernels/graph/messages_to_variable.hpp"
+#include "kernels/graph/small_pair_visits.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 namespace {
@@ -65,28 +65,30 @@ void weigh(const Messages& m, std::int64_t first, std::int64_t last, double* out
 }
 
 template <class Op, bool Watched>
-void visit_few_with(const FewMessages& m, std::int64_t first, std::int64_t last, double* scratch) {
+void visit_small_pairs_with(const SmallPairMessages& m, std::int64_t first, std::int64_t last,
+                            double* scratch) {
   switch (m.labels) {
     case 2:
-      return FewVisits<Op, 2, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 2, Watched>(m, scratch).run(first, last);
     case 3:
-      return FewVisits<Op, 3, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 3, Watched>(m, scratch).run(first, last);
     case 4:
-      return FewVisits<Op, 4, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 4, Watched>(m, scratch).run(first, last);
     case 6:
-      return FewVisits<Op, 6, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 6, Watched>(m, scratch).run(first, last);
     default:
-      return FewVisits<Op, 8, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 8, Watched>(m, scratch).run(first, last);
   }
 }
 
-void visit_few(const FewMessages& m, std::int64_t first, std::int64_t last, double* scratch) {
+void visit_small_pairs(const SmallPairMessages& m, std::int64_t first, std::int64_t last,
+                       double* scratch) {
   if (m.rule == MessageRule::maxima) {
-    visit_few_with<Maxima, false>(m, first, last, scratch);
+    visit_small_pairs_with<Maxima, false>(m, first, last, scratch);
   } else if (m.watched) {
-    visit_few_with<Sums, true>(m, first, last, scratch);
+    visit_small_pairs_with<Sums, true>(m, first, last, scratch);
   } else {
-    visit_few_with<Sums, false>(m, first, last, scratch);
+    visit_small_pairs_with<Sums, false>(m, first, last, scratch);
   }
 }
 
@@ -119,7 +121,7 @@ const PathKernels path_messages = {
     .send = send,
     .visit = visit,
     .weigh = weigh,
-    .visit_few = visit_few,
+    .visit_small_pairs = visit_small_pairs,
     .exponentiate = exponentiate,
     .packed_size = packed_cells,
     .pack = pack_table,

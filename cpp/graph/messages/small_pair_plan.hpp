@@ -9,10 +9,10 @@
 
 namespace crfkit {
 
-struct FewPlan {
+struct SmallPairPlan {
   int labels;  // few_labels() of the widest variable
   int lanes;
-  std::vector<FewVisit> visit;
+  std::vector<SmallPairVisit> visit;
   std::vector<std::int64_t> block_ptr{0};  // visits of blocks, one after the other
   std::vector<std::int64_t> pass_ptr{0};   // blocks of passes, side by side
   std::vector<std::int32_t> own;           // [V] row; -1: no factor of two variables
@@ -26,7 +26,7 @@ struct FewPlan {
   static bool fits(const Places& p);
 
   // By forests, or by an order: one of both is there.
-  FewPlan(const Places& places, const Covering* covering, const Order* order);
+  SmallPairPlan(const Places& places, const Covering* covering, const Order* order);
 
  private:
   static int widest(const Places& p);

@@ -8,20 +8,20 @@
 namespace crfkit::CRFKIT_ARCH {
 
 template <class Op, int L, bool Watched>
-class FewVisits {
+class SmallPairVisits {
  public:
-  FewVisits(const FewMessages& m, double* scratch) : m_(m), suffix_(scratch) {}
+  SmallPairVisits(const SmallPairMessages& m, double* scratch) : m_(m), suffix_(scratch) {}
 
   void run(std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       look_ahead(i, last);
-      const FewVisit& v = m_.visit[i];
+      const SmallPairVisit& v = m_.visit[i];
       if (m_.active[v.variable]) visit(v);
     }
   }
 
  private:
-  static constexpr int P = few_lanes(L), S = P < W ? P : W, N = P / S;
+  static constexpr int P = small_pair_lanes(L), S = P < W ? P : W, N = P / S;
   static constexpr int kFar = 16, kNear = 8;      // visits ahead
   static constexpr int kMany = 32, kWithin = 12;  // rows of a visit that is too long to be fetched
   typedef double Part __attribute__((vector_size(8 * S)));
@@ -58,20 +58,20 @@ class FewVisits {
 
   void look_ahead(std::int64_t i, std::int64_t last) const {
     if (i + kFar < last) {
-      const FewVisit& far = m_.visit[i + kFar];
+      const SmallPairVisit& far = m_.visit[i + kFar];
       __builtin_prefetch(m_.to + far.begin);
       __builtin_prefetch(m_.table + far.begin);
       if (far.last - far.row <= kMany)
         for (std::int32_t r = far.row; r < far.last; r += 8 / P) __builtin_prefetch(row(r));
     }
     if (i + kNear < last) {
-      const FewVisit& near = m_.visit[i + kNear];
+      const SmallPairVisit& near = m_.visit[i + kNear];
       if (near.last - near.row <= kMany)
         for (std::int32_t r = near.begin; r < near.end; ++r) __builtin_prefetch(row(m_.to[r]), 1);
     }
   }
 
-  CRFKIT_INLINE void visit(const FewVisit& v) {
+  CRFKIT_INLINE void visit(const SmallPairVisit& v) {
     danger_ = false;
     Row told = read(row(v.row));
     for (std::int32_t r = v.row + 1; r < v.begin; ++r) join(told, read(row(r)));
@@ -161,7 +161,7 @@ class FewVisits {
     return true;
   }
 
-  const FewMessages& m_;
+  const SmallPairMessages& m_;
   double* suffix_;
   bool danger_ = false;
 };

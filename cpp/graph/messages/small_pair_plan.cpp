@@ -1,17 +1,17 @@
-#include "graph/messages/small_plan.hpp"
+#include "graph/messages/small_pair_plan.hpp"
 
 #include <algorithm>
 
 namespace crfkit {
 
-bool FewPlan::fits(const Places& p) {
+bool SmallPairPlan::fits(const Places& p) {
   return p.factors() && p.sizes.members == 2 && few_labels(widest(p)) > 0 &&
          p.member_ptr.back() + p.variables() <= std::numeric_limits<std::int32_t>::max();
 }
 
-FewPlan::FewPlan(const Places& places, const Covering* covering, const Order* order)
+SmallPairPlan::SmallPairPlan(const Places& places, const Covering* covering, const Order* order)
     : labels(few_labels(widest(places))),
-      lanes(few_lanes(labels)),
+      lanes(small_pair_lanes(labels)),
       own(places.variables(), -1),
       row(places.variable.size()),
       p_(places),
@@ -25,14 +25,14 @@ FewPlan::FewPlan(const Places& places, const Covering* covering, const Order* or
   key_.clear(), first_.clear();
 }
 
-int FewPlan::widest(const Places& p) {
+int SmallPairPlan::widest(const Places& p) {
   std::int32_t most = 1;
   for (std::int64_t v = 0; v < p.variables(); ++v)
     if (p.place_ptr[v] < p.place_ptr[v + 1]) most = std::max(most, p.width[v]);
   return most;
 }
 
-void FewPlan::follow(const Covering& covering) {
+void SmallPairPlan::follow(const Covering& covering) {
   std::vector<std::int32_t> told(p_.variables(), -1);  // the last forest in which it went down
   for (std::size_t f = 0; f < covering.forest.size(); ++f) {
     const Forest& forest = covering.forest[f];
@@ -55,7 +55,7 @@ void FewPlan::follow(const Covering& covering) {
   }
 }
 
-void FewPlan::follow(const Order& order) {
+void SmallPairPlan::follow(const Order& order) {
   for (std::size_t p = 0; p < key_.size(); ++p) key_[p] = order.ahead[p] >= 0;
   const std::int64_t levels = static_cast<std::int64_t>(order.level_ptr.size()) - 1;
   for (const bool up : {true, false}) {
@@ -76,7 +76,7 @@ void FewPlan::follow(const Order& order) {
   }
 }
 
-void FewPlan::lay_out() {
+void SmallPairPlan::lay_out() {
   std::vector<std::int32_t> order;
   for (const std::int32_t seen : first_) {
     const std::int32_t v = p_.variable[seen];

@@ -2,15 +2,16 @@
 #pragma once
 
 #include "graph/messages/rows.hpp"
-#include "graph/messages/small_plan.hpp"
+#include "graph/messages/small_pair_plan.hpp"
 #include "graph/scratches.hpp"
 
 namespace crfkit {
 
-class FewRun {
+class SmallPairRun {
  public:
-  FewRun(const PathKernels& kernels, const Factors& f, const Places& places, const FewPlan& plan,
-         const MessageTables& tables, MessageRule rule, bool watched, const MessageRows& rows)
+  SmallPairRun(const PathKernels& kernels, const Factors& f, const Places& places,
+               const SmallPairPlan& plan, const MessageTables& tables, MessageRule rule,
+               bool watched, const MessageRows& rows)
       : kernels_(kernels),
         places_(places),
         plan_(plan),
@@ -34,16 +35,17 @@ class FewRun {
 
   void sweep(const Messages& m, int threads) {
     std::fill(change_.begin(), change_.end(), 0.0f);
-    const FewMessages few = {plan_.labels,    rule_,         watched_,     plan_.visit.data(),
-                             plan_.to.data(), table_.data(), cell_.data(), start(),
-                             change_.data(),  m.damping,     m.active};
+    const SmallPairMessages few = {plan_.labels,    rule_,         watched_,     plan_.visit.data(),
+                                   plan_.to.data(), table_.data(), cell_.data(), start(),
+                                   change_.data(),  m.damping,     m.active};
     for (std::size_t pass = 0; pass + 1 < plan_.pass_ptr.size(); ++pass) {
       const std::int64_t* block = plan_.block_ptr.data() + plan_.pass_ptr[pass];
       const std::int64_t blocks = plan_.pass_ptr[pass + 1] - plan_.pass_ptr[pass];
       const bool short_one = block[blocks] - block[0] < (1 << 13);
       parallel_for(blocks, short_one ? 1 : threads, [&](std::int64_t b) {
-        scratches_.with(
-            [&](double* scratch) { kernels_.visit_few(few, block[b], block[b + 1], scratch); });
+        scratches_.with([&](double* scratch) {
+          kernels_.visit_small_pairs(few, block[b], block[b + 1], scratch);
+        });
       });
     }
   }
@@ -77,7 +79,7 @@ class FewRun {
       base[g + 1] = base[g] + (f.group[g].scale ? f.group[g].count : f.group[g].tables);
     std::vector<std::int32_t> made(2 * base.back(), -1);
     std::int32_t count = 0;
-    for (const FewVisit& visit : plan_.visit) {
+    for (const SmallPairVisit& visit : plan_.visit) {
       for (std::int32_t r = visit.begin; r < visit.end; ++r) {
         const MessagePlace& from = places_.places_packed[plan_.place[r]];
         const std::int64_t i = from.factor, m = places_.which[i];
@@ -104,7 +106,7 @@ class FewRun {
 
   const PathKernels& kernels_;
   const Places& places_;
-  const FewPlan& plan_;
+  const SmallPairPlan& plan_;
   MessageRule rule_;
   bool watched_;
   double none_;
