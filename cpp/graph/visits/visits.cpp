@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/checks.hpp"
-#include "engine/threads/crew.hpp"
+#include "engine/threads/barrier_threads.hpp"
 
 namespace crfkit {
 
@@ -262,11 +262,11 @@ void VisitEngine::cut() {
 
 template <class Do>
 void VisitEngine::each_level(bool backward, int threads, Do work) {
-  const auto run = [&](int member, Crew* crew) {
+  const auto run = [&](int member, BarrierThreads* barrier) {
     const std::int64_t steps = static_cast<std::int64_t>(steps_.size());
     for (std::int64_t s = 0; s < steps; ++s) {
       const Step& step = steps_[backward ? steps - 1 - s : s];
-      if (!step.shared || !crew) {
+      if (!step.shared || !barrier) {
         for (std::int64_t d = step.first; member == 0 && d < step.last; ++d) {
           const std::int64_t level = backward ? step.first + step.last - 1 - d : d;
           worked((order_.level[level + 1] - order_.level[level]) * kVisit);
@@ -274,15 +274,15 @@ void VisitEngine::each_level(bool backward, int threads, Do work) {
         }
       } else {
         const std::int64_t begin = order_.level[step.first],
-                           count = order_.level[step.last] - begin, all = crew->members();
+                           count = order_.level[step.last] - begin, all = barrier->members();
         worked(count / all * kVisit);
         work(member, begin + count * member / all, begin + count * (member + 1) / all);
       }
-      if (crew) crew->wait();
+      if (barrier) barrier->wait();
     }
   };
   if (threads > 1 && widest_ > 0)
-    in_step(threads, [&](int member, Crew& crew) { run(member, &crew); });
+    in_step(threads, [&](int member, BarrierThreads& barrier) { run(member, &barrier); });
   else
     run(0, nullptr);
 }

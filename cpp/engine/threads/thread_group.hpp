@@ -18,12 +18,12 @@
 
 namespace crfkit {
 
-class Team {
+class ThreadGroup {
  public:
-  Team() : stop_(watched()) {}
-  ~Team() { join(); }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ThreadGroup() : stop_(watched()) {}
+  ~ThreadGroup() { join(); }
+  ThreadGroup(const ThreadGroup&) = delete;
+  ThreadGroup& operator=(const ThreadGroup&) = delete;
 
   // Starts up to `wanted` threads that attempt work(1), work(2), ...; returns how many there are.
   template <class Work>

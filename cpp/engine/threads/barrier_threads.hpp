@@ -5,13 +5,14 @@
 #include <barrier>
 #include <latch>
 
-#include "engine/threads/team.hpp"
+#include "engine/threads/thread_group.hpp"
 
 namespace crfkit {
 
-class Crew {
+class BarrierThreads {
  public:
-  Crew(Team& team, int members) : team_(team), members_(members), barrier_(members) {}
+  BarrierThreads(ThreadGroup& group, int members)
+      : group_(group), members_(members), barrier_(members) {}
   int members() const { return members_; }
 
   // Before anybody waits: there are fewer.
@@ -22,39 +23,39 @@ class Crew {
   // Waits for the others; throws where one of them has failed.
   void wait() {
     barrier_.arrive_and_wait();
-    if (team_.failed()) throw Interrupted();
+    if (group_.failed()) throw Interrupted();
   }
   void leave() { barrier_.arrive_and_drop(); }
 
  private:
-  Team& team_;
+  ThreadGroup& group_;
   int members_;
   std::barrier<> barrier_;
 };
 
-// Calls work(member, crew) on up to `threads` threads.  Every member must wait as often as the
+// Calls work(member, barrier) on up to `threads` threads.  Every member must wait as often as the
 // others, unless it throws, which ends the work of all.
 template <class Work>
 void in_step(int threads, Work work) {
   std::latch gate(1);
-  Team team;
-  Crew crew(team, threads);
+  ThreadGroup group;
+  BarrierThreads barrier(group, threads);
   const auto take_part = [&](int member) {
     try {
-      work(member, crew);
+      work(member, barrier);
     } catch (...) {
-      team.fail();
-      crew.leave();
+      group.fail();
+      barrier.leave();
     }
   };
-  const int others = team.start(threads - 1, [&](int member) {
+  const int others = group.start(threads - 1, [&](int member) {
     gate.wait();
     take_part(member);
   });
-  crew.shrink(others + 1);
+  barrier.shrink(others + 1);
   gate.count_down();
-  team.attempt([&] { take_part(0); });
-  team.finish();
+  group.attempt([&] { take_part(0); });
+  group.finish();
 }
 
 }  // namespace crfkit
