@@ -32,12 +32,12 @@ class Evaluator : public Arrangement {
       blocks = std::max(blocks, round.block.size());
     }
     pooled_.resize(blocks);
-    node_ = std::make_unique<Table>(rows * step_);
-    table_ = std::make_unique<Table>(slots() * step_);
-    if (rounds() > 1) sums_ = std::make_unique<Table>(slots() * step_);
+    node_ = std::make_unique<AlignedBuffer<>>(rows * step_);
+    table_ = std::make_unique<AlignedBuffer<>>(slots() * step_);
+    if (rounds() > 1) sums_ = std::make_unique<AlignedBuffer<>>(slots() * step_);
     value_.resize(length_.size());
-    partial_ = std::make_unique<Table>(edges_.partial_size());
-    factor_ = std::make_unique<Table>(edges_.has_values() ? 0 : edges_.weights());
+    partial_ = std::make_unique<AlignedBuffer<>>(edges_.partial_size());
+    factor_ = std::make_unique<AlignedBuffer<>>(edges_.has_values() ? 0 : edges_.weights());
     edge_rows_ = edges_.rows();
   }
   Evaluator(const Evaluator&) = delete;
@@ -84,13 +84,13 @@ class Evaluator : public Arrangement {
 
   void gather(double* gradient, int threads);
 
-  std::unique_ptr<Table> node_, table_;
-  std::unique_ptr<Table> sums_;              // [slots, step] of earlier rounds; null: one round
-  std::unique_ptr<Table> partial_, factor_;  // of edge weights
-  std::vector<EdgeRow> edge_rows_;           // [edge attributes]
-  std::vector<double> value_;                // [lanes in all]
-  std::vector<std::vector<double>> pooled_;  // by block of a round
-  Idle<Handle> idle_;                        // workspaces
+  std::unique_ptr<AlignedBuffer<>> node_, table_;
+  std::unique_ptr<AlignedBuffer<>> sums_;  // [slots, step] of earlier rounds; null: one round
+  std::unique_ptr<AlignedBuffer<>> partial_, factor_;  // of edge weights
+  std::vector<EdgeRow> edge_rows_;                     // [edge attributes]
+  std::vector<double> value_;                          // [lanes in all]
+  std::vector<std::vector<double>> pooled_;            // by block of a round
+  Idle<Handle> idle_;                                  // workspaces
 };
 
 }  // namespace crfkit

@@ -34,7 +34,7 @@ inline void scatter_batch(const Kernels& kernels, const RowPlan& plan, const Tra
   const Rows rows = plan.view(nullptr, 0, nullptr);
   const Transposed view = transpose.view();
   const std::int64_t size = transpose.sum_size();
-  Table sums(size * transpose.sum_tasks);
+  AlignedBuffer<> sums(size * transpose.sum_tasks);
   parallel_for(static_cast<std::int64_t>(transpose.tasks.size()), threads, [&](std::int64_t i) {
     const Transpose::Task& task = transpose.tasks[i];
     if (task.sums < 0) {
