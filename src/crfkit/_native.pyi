@@ -258,7 +258,7 @@ class Segmented:
         ends: bool,
     ) -> None: ...
 
-class Edged:
+class EdgeOccurrences:
     def __init__(
         self,
         ptr: NDArray[np.int64],
@@ -286,7 +286,7 @@ class Labeled:
         forbidden: NDArray[np.float64] | None,
         segments: Segmented | None,
         before: int = 1,
-        edges: Edged | None = None,
+        edges: EdgeOccurrences | None = None,
     ) -> None: ...
 
 class CompiledSequences:

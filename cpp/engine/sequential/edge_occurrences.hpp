@@ -10,15 +10,16 @@
 
 namespace crfkit {
 
-struct Edged {
+struct EdgeOccurrences {
   KeptPointers ptr;  // [P + 1]
   KeptIntegers attr;
   std::optional<KeptReals> value;
   KeptPointers row_ptr;  // weights of each edge attribute
   KeptIntegers cell;     // step of each, from * L + to
 
-  Edged(const KeptPointers& ptr_, const KeptIntegers& attr_, const std::optional<KeptReals>& value_,
-        const KeptPointers& row_ptr_, const KeptIntegers& cell_)
+  EdgeOccurrences(const KeptPointers& ptr_, const KeptIntegers& attr_,
+                  const std::optional<KeptReals>& value_, const KeptPointers& row_ptr_,
+                  const KeptIntegers& cell_)
       : ptr(ptr_), attr(attr_), value(value_), row_ptr(row_ptr_), cell(cell_) {
     check_pointers(ptr, "edge ptr", static_cast<std::int64_t>(attr.size()));
     check_pointers(row_ptr, "edge row_ptr", static_cast<std::int64_t>(cell.size()));
