@@ -100,7 +100,7 @@ struct EdgeRows {
   const EdgeCell* cell;           // [edge weights]
   const double* weight;           // [edge weights]
   double* factor;                 // [edge weights] exp(weight); null when there are values
-  double* partial;                // sums of the blocks of a turn (edge_arrangement.hpp)
+  double* partial;                // sums of the blocks of a turn (edge_layout.hpp)
   double* gradient;               // [edge weights] added to
 };
 

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "engine/handles.hpp"
-#include "engine/likelihood/arrangement.hpp"
+#include "engine/likelihood/layout.hpp"
 #include "engine/linear/large_pages.hpp"
 #include "engine/threads/idle.hpp"
 
@@ -22,10 +22,10 @@ struct Loss {
   std::int64_t impossible = -1;  // a sequence without a labeling
 };
 
-class Evaluator : public Arrangement {
+class Evaluator : public EvaluationLayout {
  public:
   template <class... Given>
-  explicit Evaluator(Given&&... given) : Arrangement(std::forward<Given>(given)...) {
+  explicit Evaluator(Given&&... given) : EvaluationLayout(std::forward<Given>(given)...) {
     std::int64_t rows = 0, blocks = 0;
     for (const Round& round : rounds_) {
       rows = std::max(rows, round.rows());

@@ -1,4 +1,4 @@
-#include "engine/likelihood/arrangement.hpp"
+#include "engine/likelihood/layout.hpp"
 
 #include "engine/threads/run_task.hpp"
 #include "shared/padded.hpp"
@@ -6,8 +6,9 @@
 
 namespace crfkit {
 
-Arrangement::Arrangement(const Kernels& kernels, const Batched& batch, int order, const Rows& rows,
-                         const Rows& edge_rows, std::int64_t table_bytes, std::int64_t row_bytes)
+EvaluationLayout::EvaluationLayout(const Kernels& kernels, const Batched& batch, int order,
+                                   const Rows& rows, const Rows& edge_rows,
+                                   std::int64_t table_bytes, std::int64_t row_bytes)
     : kernels_(kernels),
       order_(order),
       L_(rows.width),
@@ -20,43 +21,44 @@ Arrangement::Arrangement(const Kernels& kernels, const Batched& batch, int order
   }
   Factoring f(batch.occurrences, batch.rows(), rows_.ptr, rows_.attributes, L_, table_bytes);
   slots_ = std::move(f.slots);
-  order_positions(batch, row_bytes);
+  order_rows(batch, row_bytes);
   edges_ = batch.edge_occurrences.ptr
-               ? EdgeArrangement(batch.edge_occurrences, edge_rows, L_, batch.sequences,
-                                 batch.seq_ptr, source_, block_, rounds_)
-               : EdgeArrangement(rounds_);
+               ? EdgeLayout(batch.edge_occurrences, edge_rows, L_, batch.sequences, batch.seq_ptr,
+                            source_, block_, rounds_)
+               : EdgeLayout(rounds_);
   lay_out(batch.occurrences, f);
   gold_ = {batch.label ? label_.data() : nullptr, batch.soft, batch.allowed, source_.data()};
 }
 
-Arrangement::Arrangement(const Kernels& kernels, ArchiveReader from, int order, const double* soft,
-                         const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows)
+EvaluationLayout::EvaluationLayout(const Kernels& kernels, ArchiveReader from, int order,
+                                   const double* soft, const std::uint8_t* allowed,
+                                   const Rows& rows, const Rows& edge_rows)
     : kernels_(kernels), order_(order), L_(rows.width), step_(padded(rows.width)), rows_(rows) {
   each_part(*this, from);
-  SegmentArrangement::each_part(segments_, from);
-  edges_ = EdgeArrangement(from, edge_rows);
+  SegmentLayout::each_part(segments_, from);
+  edges_ = EdgeLayout(from, edge_rows);
   gold_ = {label_.empty() ? nullptr : label_.data(), soft, allowed, source_.data()};
 }
 
-void Arrangement::pack(ArchiveWriter& to) const {
+void EvaluationLayout::pack(ArchiveWriter& to) const {
   each_part(*this, to);
-  SegmentArrangement::each_part(segments_, to);
-  EdgeArrangement::each_part(edges_, to);
+  SegmentLayout::each_part(segments_, to);
+  EdgeLayout::each_part(edges_, to);
 }
 
-std::int64_t Arrangement::ngrams() const {
+std::int64_t EvaluationLayout::ngrams() const {
   std::int64_t cells = L_, all = 0;
   for (int h = 0; h < order_; ++h) all += cells *= L_;
   return all;
 }
 
-std::int64_t Arrangement::pooled_size() const {
+std::int64_t EvaluationLayout::pooled_size() const {
   return (sparse() ? padded(steps()) : ngrams() / L_ * step_) +
          static_cast<std::int64_t>(2 + segments_.longest()) * step_;
 }
 
 template <class Self, class Archive>
-void Arrangement::each_part(Self& self, Archive& archive) {
+void EvaluationLayout::each_part(Self& self, Archive& archive) {
   const auto each = [&](auto&... parts) { (archive(parts), ...); };
   each(self.slots_.attribute, self.slots_.level_ptr, self.slots_.member_ptr, self.slots_.member,
        self.slots_.container_ptr, self.slots_.container);
@@ -69,7 +71,7 @@ void Arrangement::each_part(Self& self, Archive& archive) {
   each(self.compose_tasks_, self.gather_tasks_, self.loose_tasks_, self.rounds_);
 }
 
-void Arrangement::order_positions(const Batched& batch, std::int64_t row_bytes) {
+void EvaluationLayout::order_rows(const Batched& batch, std::int64_t row_bytes) {
   const std::int64_t row = static_cast<std::int64_t>(sizeof(double)) * step_, all = batch.rows();
   const std::int64_t most = std::max<std::int64_t>(row_bytes / row, 1);
   const std::int64_t wanted = all <= most + slots() ? 1 : (all + most - 1) / most;
@@ -77,17 +79,18 @@ void Arrangement::order_positions(const Batched& batch, std::int64_t row_bytes) 
   std::vector<std::int32_t> found(batch.segments.longest ? batch.seq_ptr[batch.sequences] : 0);
   block_.push_back({0, 0, 0, 0});
   for (const Stretch& some : cut_sequences(batch.sequences, batch.seq_ptr, wanted)) {
-    const std::int64_t first = static_cast<std::int64_t>(block_.size()) - 1, begin = positions();
+    const std::int64_t first = static_cast<std::int64_t>(block_.size()) - 1, begin = score_rows();
     add_blocks(batch, some, &found);
     const std::int64_t last = static_cast<std::int64_t>(block_.size()) - 1;
-    if (first < last) rounds_.push_back({{first, last}, {begin, positions()}, {0, 0}});
+    if (first < last) rounds_.push_back({{first, last}, {begin, score_rows()}, {0, 0}});
   }
   if (rounds_.empty()) rounds_.push_back({{0, 0}, {0, 0}, {0, 0}});
   if (!batch.label) return;
   for (const std::int32_t p : source_) label_.push_back(batch.label[p]);
 }
 
-void Arrangement::add_blocks(const Batched& batch, Stretch some, std::vector<std::int32_t>* found) {
+void EvaluationLayout::add_blocks(const Batched& batch, Stretch some,
+                                  std::vector<std::int32_t>* found) {
   std::vector<std::int64_t> seq_ptr(batch.seq_ptr + some.first, batch.seq_ptr + some.last + 1);
   for (std::int64_t& p : seq_ptr) p -= batch.seq_ptr[some.first];
   Problem p = {};
@@ -112,15 +115,15 @@ void Arrangement::add_blocks(const Batched& batch, Stretch some, std::vector<std
       i += lanes;
     }
     if (static_cast<std::int64_t>(group_.size()) > block_.back().group)
-      block_.push_back({static_cast<std::int64_t>(group_.size()), positions(), 0, 0});
+      block_.push_back({static_cast<std::int64_t>(group_.size()), score_rows(), 0, 0});
   }
 }
 
-void Arrangement::add_group(const Batched& batch, const std::int64_t* sequence,
-                            std::int64_t lanes) {
+void EvaluationLayout::add_group(const Batched& batch, const std::int64_t* sequence,
+                                 std::int64_t lanes) {
   const auto length = [&](std::int64_t n) { return batch.seq_ptr[n + 1] - batch.seq_ptr[n]; };
   const std::int64_t rows = length(sequence[0]);
-  group_.push_back({positions(), static_cast<std::int64_t>(length_.size()),
+  group_.push_back({score_rows(), static_cast<std::int64_t>(length_.size()),
                     static_cast<std::int32_t>(lanes), static_cast<std::int32_t>(rows)});
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
     sequence_.push_back(sequence[lane]);
@@ -132,7 +135,7 @@ void Arrangement::add_group(const Batched& batch, const std::int64_t* sequence,
       source_.push_back(static_cast<std::int32_t>(batch.seq_ptr[sequence[lane] + 1] - rows + r));
 }
 
-void Arrangement::lay_out(const Occurrences& o, const Factoring& f) {
+void EvaluationLayout::lay_out(const Occurrences& o, const Factoring& f) {
   order_loose(f);
   std::vector<std::int32_t> place(rows_.attributes, -1);
   for (std::size_t i = 0; i < loose_.size(); ++i) place[loose_[i]] = static_cast<std::int32_t>(i);
@@ -170,7 +173,7 @@ void Arrangement::lay_out(const Occurrences& o, const Factoring& f) {
   cut_tasks();
 }
 
-void Arrangement::reserve(const Factoring& f, bool values, Lists* loose) {
+void EvaluationLayout::reserve(const Factoring& f, bool values, Lists* loose) {
   std::int64_t left = -f.gone(), single = 0, full = 0, others = 0;
   for (const std::int32_t a : slots_.attribute) left += f.count(a);
   for (const std::int32_t a : loose_) {
@@ -178,9 +181,9 @@ void Arrangement::reserve(const Factoring& f, bool values, Lists* loose) {
     others += n;
     f.reading[a] == Reading::full ? full += n : single += n * (rows_.ptr[a + 1] - rows_.ptr[a]);
   }
-  left_.reserve(positions(), left + kAhead, values);
-  loose->reserve(positions(), others, values);
-  single_ptr_.reserve(positions() + 1);
+  left_.reserve(score_rows(), left + kAhead, values);
+  loose->reserve(score_rows(), others, values);
+  single_ptr_.reserve(score_rows() + 1);
   single_.reserve(single + kAhead);
   column_.reserve(single);
   full_.reserve(full + kAhead);
@@ -189,7 +192,7 @@ void Arrangement::reserve(const Factoring& f, bool values, Lists* loose) {
   full_value_.reserve(full);
 }
 
-void Arrangement::add_loose(std::int32_t a, Reading reading, const double* value) {
+void EvaluationLayout::add_loose(std::int32_t a, Reading reading, const double* value) {
   if (reading == Reading::full) {
     full_.push_back(rows_.ptr[a]);
     if (value) full_value_.push_back(*value);
@@ -202,11 +205,11 @@ void Arrangement::add_loose(std::int32_t a, Reading reading, const double* value
   }
 }
 
-void Arrangement::order_loose(const Factoring& f) {
+void EvaluationLayout::order_loose(const Factoring& f) {
   const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
-  std::vector<std::int32_t> block_of(positions());  // of positions of the batch
+  std::vector<std::int32_t> block_of(score_rows());  // of positions of the batch
   for (std::int64_t b = 0; b < blocks; ++b)
-    for (std::int64_t p = first_position(b); p < first_position(b + 1); ++p)
+    for (std::int64_t p = first_row(b); p < first_row(b + 1); ++p)
       block_of[source_[p]] = static_cast<std::int32_t>(b);
   const auto home_of = [&](std::int32_t a) {
     const std::int32_t *at = f.positions(a), *end = at + f.count(a);
@@ -228,15 +231,14 @@ void Arrangement::order_loose(const Factoring& f) {
     if (is_loose(a)) loose_[next[home[a] < 0 ? blocks : home[a]]++] = static_cast<std::int32_t>(a);
 }
 
-void Arrangement::index_slots() {
+void EvaluationLayout::index_slots() {
   const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
   const bool values = !left_.value.empty();
   std::vector<std::int32_t> count(slots(), 0), partial(slots(), -1);
   std::vector<std::int32_t> slot_of;  // [partial sums]
   Lists summed, rest;                 // by position
   for (std::int64_t b = 0; b < blocks; ++b) {
-    const std::int64_t first = left_.ptr[first_position(b)],
-                       last = left_.ptr[first_position(b + 1)];
+    const std::int64_t first = left_.ptr[first_row(b)], last = left_.ptr[first_row(b + 1)];
     worked(4 * (last - first));
     for (std::int64_t i = first; i < last; ++i) ++count[left_.id[i]];
     for (std::int64_t i = first; i < last; ++i) {
@@ -245,7 +247,7 @@ void Arrangement::index_slots() {
       partial[s] = static_cast<std::int32_t>(slot_of.size());
       slot_of.push_back(s);
     }
-    for (std::int64_t p = first_position(b); p < first_position(b + 1); ++p) {
+    for (std::int64_t p = first_row(b); p < first_row(b + 1); ++p) {
       for (std::int64_t i = left_.ptr[p]; i < left_.ptr[p + 1]; ++i) {
         const std::int32_t s = left_.id[i];
         const double* value = values ? &left_.value[i] : nullptr;
@@ -265,8 +267,8 @@ void Arrangement::index_slots() {
   gradients_ = Index(rest, slots());
 }
 
-void Arrangement::split_rounds() {
-  const std::int64_t P = positions();
+void EvaluationLayout::split_rounds() {
+  const std::int64_t P = score_rows();
   split(partials_, P, partials_.size(), nullptr, rounds_, kTask);
   split(gradients_, P, 0, &Round::slots, rounds_, kTask);
   split(loose_index_, P, block_.back().loose, &Round::loose, rounds_, kTask);
@@ -274,7 +276,7 @@ void Arrangement::split_rounds() {
     for (std::int32_t& a : round.loose.thing) a = loose_[a];
 }
 
-void Arrangement::cut_tasks() {
+void EvaluationLayout::cut_tasks() {
   const Slots& f = slots_;
   compose_tasks_.resize(f.levels());
   gather_tasks_.resize(f.levels());

@@ -4,14 +4,15 @@
 // shared sums leave over (shared_rows.hpp) are laid out in the order of the sweep, those of rows
 // that a block has several times as partial sums; blocks form rounds where their rows would take
 // more than `row_bytes` (rounds.hpp); loops are cut into tasks.  All of it depends on the data and
-// the width of the vectors alone, not on the number of threads.  Where there are
-// segments, what is called position here is any row of scores (segment_arrangement.hpp).
+// the width of the vectors alone, not on the number of threads.
+// A position has a row of scores, and so have beginnings and ends of segments and single segments
+// (segment_layout.hpp); P counts all these rows.
 #pragma once
 
 #include "engine/likelihood/archive.hpp"
-#include "engine/likelihood/edge_arrangement.hpp"
+#include "engine/likelihood/edge_layout.hpp"
 #include "engine/likelihood/rounds.hpp"
-#include "engine/likelihood/segment_arrangement.hpp"
+#include "engine/likelihood/segment_layout.hpp"
 #include "engine/likelihood/shared_rows.hpp"
 #include "engine/linear/index.hpp"
 #include "shared/kernels.hpp"
@@ -25,17 +26,17 @@ struct Batched {
   Occurrences edge_occurrences;  // null without edge attributes
   const double* weight;          // [N] or null
   const std::int32_t* label;     // [rows] or null; -1 where the gold does not take a row
-  const double* soft;            // [P, L] or null
-  const std::uint8_t* allowed;   // [P, L] or null
+  const double* soft;            // [positions, L] or null
+  const std::uint8_t* allowed;   // [positions, L] or null
   Pairs pairs;                   // [count 0, null]: any step may have a score of its own
-  Segmented segments;            // which rows the occurrences have beyond those of positions
+  SegmentPlaces segments;        // which rows the occurrences have beyond those of positions
 
   std::int64_t rows() const {
     return seq_ptr[sequences] * (1 + segments.begins + segments.ends) + segments.count;
   }
 };
 
-class Arrangement {
+class EvaluationLayout {
  public:
   static constexpr std::int64_t kTask = 1 << 14;  // rows added by a task
   static constexpr std::int32_t kSeveral = 3;     // occurrences that make a partial sum
@@ -44,18 +45,18 @@ class Arrangement {
   static constexpr std::int64_t kRound = 16;
 
   // The rows of the layout, as yet without weights.
-  Arrangement(const Kernels& kernels, const Batched& batch, int order, const Rows& rows,
-              const Rows& edge_rows, std::int64_t table_bytes, std::int64_t row_bytes);
+  EvaluationLayout(const Kernels& kernels, const Batched& batch, int order, const Rows& rows,
+                   const Rows& edge_rows, std::int64_t table_bytes, std::int64_t row_bytes);
 
-  // The arrangement that `pack` wrote, with the same rows and the same soft or allowed gold.
-  Arrangement(const Kernels& kernels, ArchiveReader from, int order, const double* soft,
-              const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows);
+  // The layout that `pack` wrote, with the same rows and the same soft or allowed gold.
+  EvaluationLayout(const Kernels& kernels, ArchiveReader from, int order, const double* soft,
+                   const std::uint8_t* allowed, const Rows& rows, const Rows& edge_rows);
 
   void pack(ArchiveWriter& to) const;
 
-  std::int64_t positions() const { return static_cast<std::int64_t>(source_.size()); }
+  std::int64_t score_rows() const { return static_cast<std::int64_t>(source_.size()); }
   // Those of the batch, of which soft and allowed gold have a row each.
-  std::int64_t batch_positions() const { return longest() ? segments_.nodes() : positions(); }
+  std::int64_t positions() const { return longest() ? segments_.nodes() : score_rows(); }
   int longest() const { return segments_.longest(); }
   int order() const { return order_; }
   // Cells of the tables of all orders: [L, L], [L, L, L] and so on.
@@ -101,8 +102,8 @@ class Arrangement {
   std::vector<std::vector<Stretch>> compose_tasks_, gather_tasks_;  // by level
   std::vector<Stretch> loose_tasks_;
   std::vector<Round> rounds_;  // one at least
-  EdgeArrangement edges_{std::vector<Round>{}};
-  SegmentArrangement segments_;
+  EdgeLayout edges_{std::vector<Round>{}};
+  SegmentLayout segments_;
 
  private:
   // Everything that is made here, but for rows_, edges_, segments_ and gold_.
@@ -111,7 +112,7 @@ class Arrangement {
 
   // One round where the rows of all take no more than `row_bytes` and the second table that sums
   // over rounds need.
-  void order_positions(const Batched& batch, std::int64_t row_bytes);
+  void order_rows(const Batched& batch, std::int64_t row_bytes);
 
   // The blocks of some sequences.
   void add_blocks(const Batched& batch, Stretch some, std::vector<std::int32_t>* found);
@@ -126,7 +127,7 @@ class Arrangement {
 
   void add_loose(std::int32_t a, Reading reading, const double* value);
 
-  std::int64_t first_position(std::int64_t b) const { return block_[b].position; }
+  std::int64_t first_row(std::int64_t b) const { return block_[b].position; }
 
   // Attributes without a row in the table: first those that occur in one block alone, by block.
   void order_loose(const Factoring& f);

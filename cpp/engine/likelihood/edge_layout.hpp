@@ -18,7 +18,7 @@
 
 namespace crfkit {
 
-class EdgeArrangement {
+class EdgeLayout {
  public:
   static constexpr std::int64_t kPartials = 1 << 23;  // doubles of a turn: 64 MB
   static constexpr std::int64_t kTask = 1 << 16;      // doubles added by a task
@@ -39,15 +39,15 @@ class EdgeArrangement {
   };
 
   // Without edge attributes: each round is one turn.
-  explicit EdgeArrangement(const std::vector<Round>& rounds);
+  explicit EdgeLayout(const std::vector<Round>& rounds);
 
   // `source`: positions in the order of the sweep; `rows` has the cells of a table as columns.
-  EdgeArrangement(const Occurrences& o, const Rows& rows, int labels, std::int64_t sequences,
-                  const std::int64_t* seq_ptr, const std::vector<std::int32_t>& source,
-                  const std::vector<Block>& block, const std::vector<Round>& rounds);
+  EdgeLayout(const Occurrences& o, const Rows& rows, int labels, std::int64_t sequences,
+             const std::int64_t* seq_ptr, const std::vector<std::int32_t>& source,
+             const std::vector<Block>& block, const std::vector<Round>& rounds);
 
-  // The arrangement that `each_part` wrote, with the same rows.
-  EdgeArrangement(ArchiveReader& from, const Rows& rows) : rows_(rows) { each_part(*this, from); }
+  // The layout that `each_part` wrote, with the same rows.
+  EdgeLayout(ArchiveReader& from, const Rows& rows) : rows_(rows) { each_part(*this, from); }
 
   // Everything that is made here, but for rows_.
   template <class Self, class Archive>

@@ -14,17 +14,17 @@
 namespace crfkit {
 
 // What is known of the rows beyond those of the P positions.
-struct Segmented {
+struct SegmentPlaces {
   int longest;                // D; 0: a chain, which has none
   bool begins, ends;          // whether P rows of beginnings, and P of ends, follow
   std::int64_t count;         // single segments
   const std::int64_t* place;  // [count] p * D + d - 1 of the segment of d positions from p on
 };
 
-class SegmentArrangement {
+class SegmentLayout {
  public:
-  SegmentArrangement() = default;
-  explicit SegmentArrangement(const Segmented& given)
+  SegmentLayout() = default;
+  explicit SegmentLayout(const SegmentPlaces& given)
       : longest_(given.longest), begins_(given.begins), ends_(given.ends) {}
 
   int longest() const { return longest_; }
@@ -32,7 +32,7 @@ class SegmentArrangement {
 
   // Adds the rows of a group to `source`, where those of its positions lie from `first` on.
   // `P`: all positions; `found` [P] is scratch.
-  void add_group(const Segmented& given, std::int64_t P, std::int64_t first,
+  void add_group(const SegmentPlaces& given, std::int64_t P, std::int64_t first,
                  std::vector<std::int32_t>* source, std::vector<std::int32_t>* found) {
     const std::int64_t here = static_cast<std::int64_t>(source->size()) - first;
     node_.push_back(nodes());

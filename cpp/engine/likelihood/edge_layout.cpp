@@ -1,4 +1,4 @@
-#include "engine/likelihood/edge_arrangement.hpp"
+#include "engine/likelihood/edge_layout.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,15 +8,14 @@
 
 namespace crfkit {
 
-EdgeArrangement::EdgeArrangement(const std::vector<Round>& rounds) {
+EdgeLayout::EdgeLayout(const std::vector<Round>& rounds) {
   for (const Round& round : rounds) turns_.push_back({round.block, {}, {}});
   partial_.resize(rounds.empty() ? 0 : rounds.back().block.last);
 }
 
-EdgeArrangement::EdgeArrangement(const Occurrences& o, const Rows& rows, int labels,
-                                 std::int64_t sequences, const std::int64_t* seq_ptr,
-                                 const std::vector<std::int32_t>& source,
-                                 const std::vector<Block>& block, const std::vector<Round>& rounds)
+EdgeLayout::EdgeLayout(const Occurrences& o, const Rows& rows, int labels, std::int64_t sequences,
+                       const std::int64_t* seq_ptr, const std::vector<std::int32_t>& source,
+                       const std::vector<Block>& block, const std::vector<Round>& rounds)
     : rows_(rows), partial_(block.size() - 1) {
   list(o, sequences, seq_ptr, source);
   const int step = padded(labels);
@@ -36,14 +35,14 @@ EdgeArrangement::EdgeArrangement(const Occurrences& o, const Rows& rows, int lab
   }
 }
 
-std::vector<EdgeRow> EdgeArrangement::rows() const {
+std::vector<EdgeRow> EdgeLayout::rows() const {
   std::vector<EdgeRow> rows(rows_.attributes);
   for (std::int64_t a = 0; a < rows_.attributes; ++a)
     rows[a] = {rows_.ptr[a], rows_.ptr[a + 1] - rows_.ptr[a], 0.0, 0.0};
   return rows;
 }
 
-EdgeRows EdgeArrangement::view() const {
+EdgeRows EdgeLayout::view() const {
   EdgeRows e = {};
   if (!any()) return e;
   e.ptr = lists_.ptr.data();
@@ -54,8 +53,8 @@ EdgeRows EdgeArrangement::view() const {
   return e;
 }
 
-void EdgeArrangement::add(const Turn& turn, const Stretch& task, const double* partial,
-                          double* gradient) const {
+void EdgeLayout::add(const Turn& turn, const Stretch& task, const double* partial,
+                     double* gradient) const {
   for (std::int64_t i = task.first; i < task.last; ++i) {
     const std::int64_t first = rows_.ptr[turn.sums[i].attribute];
     const std::int64_t count = rows_.ptr[turn.sums[i].attribute + 1] - first;
@@ -64,8 +63,8 @@ void EdgeArrangement::add(const Turn& turn, const Stretch& task, const double* p
   }
 }
 
-void EdgeArrangement::list(const Occurrences& o, std::int64_t sequences,
-                           const std::int64_t* seq_ptr, const std::vector<std::int32_t>& source) {
+void EdgeLayout::list(const Occurrences& o, std::int64_t sequences, const std::int64_t* seq_ptr,
+                      const std::vector<std::int32_t>& source) {
   std::vector<bool> begins(source.size() + 1, false);
   for (std::int64_t n = 0; n < sequences; ++n) begins[seq_ptr[n]] = true;
   for (const std::int32_t p : source) {
@@ -79,7 +78,7 @@ void EdgeArrangement::list(const Occurrences& o, std::int64_t sequences,
   }
 }
 
-void EdgeArrangement::place(const std::vector<Block>& block, const std::vector<Round>& rounds) {
+void EdgeLayout::place(const std::vector<Block>& block, const std::vector<Round>& rounds) {
   const std::int64_t blocks = static_cast<std::int64_t>(block.size()) - 1;
   const auto first = [&](std::int64_t b) { return lists_.ptr[block[b].position]; };
   constexpr std::int64_t kNowhere = -1, kEverywhere = -2;
@@ -124,7 +123,7 @@ void EdgeArrangement::place(const std::vector<Block>& block, const std::vector<R
   for (Turn& turn : turns_) cut_sums(turn);
 }
 
-void EdgeArrangement::cut_sums(Turn& turn) const {
+void EdgeLayout::cut_sums(Turn& turn) const {
   std::vector<Sum>& sums = turn.sums;
   std::stable_sort(sums.begin(), sums.end(),
                    [](const Sum& x, const Sum& y) { return x.attribute < y.attribute; });
