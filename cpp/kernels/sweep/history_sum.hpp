@@ -12,7 +12,6 @@
 #pragma once
 
 #include "kernels/simd/transpose.hpp"
-#include "kernels/sweep/lane_offsets.hpp"
 #include "kernels/sweep/packed_rows.hpp"
 #include "kernels/sweep/safety.hpp"
 #include "shared/interrupts.hpp"

@@ -7,7 +7,6 @@
 // edge attributes change (edge_factors.hpp).  Row r of lane b is position begin(r) + b.
 #pragma once
 
-#include "kernels/sweep/lane_offsets.hpp"
 #include "kernels/sweep/packed_rows.hpp"
 #include "kernels/sweep/safety.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/sweep/packed_rows.hpp"
-#include "kernels/sweep/segment_terms.hpp"
+#include "kernels/sweep/segment_sum.hpp"
 #include "kernels/sweep/tables.hpp"
 
 namespace crfkit::CRFKIT_ARCH {

@@ -11,7 +11,7 @@
 // does; its adjoints are 0.
 #pragma once
 
-#include "kernels/sweep/lane_offsets.hpp"
+#include "kernels/sweep/packed_rows.hpp"
 #include "kernels/sweep/safety.hpp"
 #include "kernels/sweep/striped_products.hpp"
 #include "kernels/sweep/striped_rows.hpp"

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "kernels/sweep/call.hpp"
-#include "kernels/sweep/lane_offsets.hpp"
 #include "kernels/sweep/packed_rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
