@@ -2,12 +2,10 @@
 #pragma once
 
 #include "shared/evaluation.hpp"
+#include "shared/learned.hpp"
 #include "shared/live.hpp"
-#include "shared/margins.hpp"
-#include "shared/mistakes.hpp"
 #include "shared/problem.hpp"
 #include "shared/rows.hpp"
-#include "shared/stochastic.hpp"
 #include "shared/tangents.hpp"
 
 namespace crfkit {

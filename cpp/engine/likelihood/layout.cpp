@@ -2,7 +2,6 @@
 
 #include "engine/threads/run_task.hpp"
 #include "shared/padded.hpp"
-#include "shared/stripe.hpp"
 
 namespace crfkit {
 

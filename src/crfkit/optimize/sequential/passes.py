@@ -48,7 +48,7 @@ class Method(Protocol):
 
     @property
     def rule(self) -> int:
-        """The `Rule` of cpp/shared/stochastic.hpp."""
+        """The `Rule` of cpp/shared/learned.hpp."""
         ...
 
     @property
