@@ -1,9 +1,15 @@
-// Interrupts for Python: signals that come while native code works, and threads to be ended.
+// What concerns the process, for Python: signals that come while native code works, threads to be
+// ended, how much memory there is; and sums of files.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include <atomic>
 
+#include "engine/memory.hpp"
 #include "engine/threads/interrupts.hpp"
+#include "engine/xxh64.hpp"
+#include "python/released.hpp"
+#include "shared/no_memory.hpp"
 
 namespace nb = nanobind;
 
@@ -26,9 +32,11 @@ nb::object run(const Stop& stop, nb::typed<nb::callable, nb::object()> call) {
   return call();
 }
 
+using SummedBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 }  // namespace
 
-void bind_interrupts(nb::module_& m) {
+void bind_process(nb::module_& m) {
   using namespace nb::literals;
   set_interrupt_hook(&look_for_signals);
   nb::register_exception_translator(
@@ -49,6 +57,16 @@ void bind_interrupts(nb::module_& m) {
       .def("ask", &Stop::ask)
       .def_prop_ro("asked", &Stop::asked)
       .def("run", &run, "call"_a);
+  m.def("set_most_memory", &set_most_memory, "bytes"_a);
+  m.def("most_memory", &most_memory);
+  m.def("check_memory", &check_memory, "what"_a, "bytes"_a);
+  m.def(
+      "xxh64",
+      [](const SummedBytes& bytes) {
+        const Released released;
+        return Xxh64::of(bytes.data(), bytes.size());
+      },
+      "bytes"_a);
 }
 
 }  // namespace crfkit
