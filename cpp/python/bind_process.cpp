@@ -1,11 +1,9 @@
-// What concerns the process, for Python: signals that come while native code works, threads to be
-// ended, how much memory there is; and sums of files.
+// What concerns the process, for Python: interrupts, memory, sums of files.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <atomic>
 
-#include "engine/memory.hpp"
 #include "engine/threads/interrupts.hpp"
 #include "engine/xxh64.hpp"
 #include "python/released.hpp"
@@ -31,8 +29,6 @@ nb::object run(const Stop& stop, nb::typed<nb::callable, nb::object()> call) {
   const Watching watching(stop);
   return call();
 }
-
-using SummedBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 }  // namespace
 
@@ -62,7 +58,7 @@ void bind_process(nb::module_& m) {
   m.def("check_memory", &check_memory, "what"_a, "bytes"_a);
   m.def(
       "xxh64",
-      [](const SummedBytes& bytes) {
+      [](const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& bytes) {
         const Released released;
         return Xxh64::of(bytes.data(), bytes.size());
       },

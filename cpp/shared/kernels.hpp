@@ -6,7 +6,6 @@
 #include "shared/live.hpp"
 #include "shared/problem.hpp"
 #include "shared/rows.hpp"
-#include "shared/tangents.hpp"
 
 namespace crfkit {
 

@@ -11,7 +11,7 @@
 // does.  The rest is as in packed.hpp.
 #pragma once
 
-#include "kernels/simd/transpose.hpp"
+#include "kernels/simd/lanes.hpp"
 #include "kernels/sweep/packed_rows.hpp"
 #include "kernels/sweep/safety.hpp"
 #include "shared/interrupts.hpp"

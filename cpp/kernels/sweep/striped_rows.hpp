@@ -4,7 +4,6 @@
 #pragma once
 
 #include "kernels/simd/lanes.hpp"
-#include "kernels/simd/transpose.hpp"
 #include "kernels/sweep/packed_rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
