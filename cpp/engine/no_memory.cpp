@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <new>
 
-#include "engine/memory.hpp"
-
 namespace crfkit {
 namespace {
 

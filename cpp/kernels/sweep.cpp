@@ -5,7 +5,7 @@
 #include "kernels/sweep/lane_best.hpp"
 #include "kernels/sweep/lane_sum.hpp"
 #include "kernels/sweep/ring.hpp"
-#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/scaled.hpp"
 #include "kernels/sweep/tangent.hpp"
 #include "kernels/sweep/trace.hpp"
 #include "shared/kernels.hpp"
@@ -26,7 +26,22 @@ extern const PathKernels path_messages;
 extern const VisitKernels visits;
 extern const SamplingKernels sampling;
 
+template void best<Chain>(const Call& call, std::int64_t sequence);
+template void kbest<Chain>(const Call& call, std::int64_t sequence);
+
 namespace {
+
+constexpr std::int64_t kEnough = 256;  // positions, which pay for listing
+
+// Tables without sequences are made ahead, for many calls.
+bool sums_without_steps(const Problem& p, const Task& t) {
+  return t.query == Query::sum && t.gradients.no_steps && !t.log_space && !t.expected && !p.pairs &&
+         (p.sequences == 0 || p.seq_ptr[p.sequences] >= kEnough);
+}
+Problem with_pairs(Problem p, const Pairs& pairs) {
+  p.pairs = &pairs;
+  return p;
+}
 
 // How many sequences share a sweep: enough for full register tiles, and with many labels enough to
 // pay for streaming the table, but no more than fit into the outer cache together.
@@ -44,6 +59,37 @@ int lanes(int labels, int order, std::int64_t longest) {
                budget = 16e6;
   const double fitting = budget / bytes;
   return fitting >= wanted ? wanted : fitting >= tile ? static_cast<int>(fitting) / tile * tile : 1;
+}
+
+// Scaled probabilities where they are exact, logarithms elsewhere.
+template <class Structure>
+void sum_in_logs(const Call& call, std::int64_t n) {
+  const Structure s = call.structure<Structure>(n);
+  LogSum semiring(s, call.prepared.scores, call.arena, call.expected(n));
+  forward(semiring, s);
+  call.task.value[n] = semiring.value(s.row(s.rows() - 1));
+  if (call.task.in_logs) call.task.in_logs[n] = 1;
+  if (call.wants_gradients()) reverse(semiring, s);
+}
+
+template <class Structure>
+void sum(const Call& call, std::int64_t n) {
+  if (call.task.log_space) return sum_in_logs<Structure>(call, n);
+  const Structure s = call.structure<Structure>(n);
+  Scaled semiring(s, call.prepared.probabilities, call.arena, call.expected(n));
+  forward(semiring, s);
+  if (!semiring.exact()) return sum_in_logs<Structure>(call, n);
+  call.task.value[n] = semiring.value(s.row(s.rows() - 1));
+  if (call.wants_gradients()) reverse(semiring, s);
+}
+
+// Pooled gradients of shared tables: the sums of outer products times the probabilities of the
+// table.
+void finish_products(const Problem& p, const Tables& tables, double* pooled) {
+  const PooledLayout layout(p);
+  for (int h = 0; h < tables.count; ++h)
+    for (int m = 0; m < tables.table[h].blocks; ++m)
+      add_gradients(tables.table[h], m, pooled + layout.products[h], pooled + layout.table[h]);
 }
 
 template <class Structure, class Semiring>
@@ -85,7 +131,7 @@ void reach(const Call& call, std::int64_t sequence) {
   Ring<Boolean> semiring(s, Boolean(), call.arena);
   forward(semiring, s);
   call.task.value[sequence] = semiring.value(s.row(s.rows() - 1)) ? 0.0 : kZero;
-  if (call.wants_credits()) reverse(semiring, s);
+  if (call.wants_gradients()) reverse(semiring, s);
 }
 
 template <class Structure>
@@ -170,7 +216,7 @@ void run(const Problem& p, const Task& t, const void* prepared, const std::int64
       answer(call, sequences[i]);
     }
   }
-  if (pooled && t.query == Query::sum && !t.log_space && !t.credits.no_steps)
+  if (pooled && t.query == Query::sum && !t.log_space && !t.gradients.no_steps)
     finish_products(p, call.prepared.probabilities, pooled);
 }
 
@@ -183,6 +229,13 @@ void tangents(const Problem& p, std::int64_t sequence, Tangents& task, void* scr
 void* make_scratch() { return new Arena; }
 void free_scratch(void* scratch) { delete static_cast<Arena*>(scratch); }
 }  // namespace
+
+Prepared::Prepared(const Problem& p, const Task& t)
+    : probabilities(p, (t.query == Query::sum || t.query == Query::sample) && !t.log_space, true),
+      scores(p, t.query == Query::sum || t.query == Query::sample || t.query == Query::best, false),
+      listed(p, t.query == Query::best || sums_without_steps(p, t)),
+      by_pairs(with_pairs(p, listed.pairs()), listed.made() && t.query == Query::sum, true),
+      best(p, t.query == Query::best, listed) {}
 
 const Kernels kernels = {
     .name = CRFKIT_NAME(CRFKIT_ARCH),

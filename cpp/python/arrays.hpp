@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/memory.hpp"
 #include "shared/no_memory.hpp"
 
 namespace crfkit {

@@ -23,7 +23,7 @@
 #include "python/strings.hpp"
 #include "text/cqdb_check.hpp"
 #include "text/crfsuite_rows.hpp"
-#include "text/utf8.hpp"
+#include "text/words.hpp"
 
 namespace crfkit {
 namespace {

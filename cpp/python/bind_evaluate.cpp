@@ -58,19 +58,20 @@ void check_matrix(const char* name, const Given& given, std::int64_t rows, std::
 }
 
 // The rows of segments; without `longest` there are none.  `all`: how many rows there are.
-Segmented segmented(int longest, bool begins, bool ends, const std::optional<KeptPointers>& place,
-                    std::int64_t all) {
+SegmentPlaces segmented(int longest, bool begins, bool ends,
+                        const std::optional<KeptPointers>& place, std::int64_t all) {
   if (longest < 0) refuse("longest is " + text(longest) + ", expected 0 or more");
   if (longest == 0 && (begins || ends || place)) refuse("rows of segments need their longest");
-  const Segmented made{longest, begins, ends, place ? static_cast<std::int64_t>(place->size()) : 0,
-                       data_or_null(place)};
+  const SegmentPlaces made{longest, begins, ends,
+                           place ? static_cast<std::int64_t>(place->size()) : 0,
+                           data_or_null(place)};
   if (all < made.count || (all - made.count) % (1 + begins + ends) != 0)
     refuse("attr_ptr does not fit the rows of positions and segments");
   return made;
 }
 
 // Places rise, and segments end within the sequence in which they begin.
-void check_places(const Segmented& segments, Pointers seq_ptr, std::int64_t P) {
+void check_places(const SegmentPlaces& segments, Pointers seq_ptr, std::int64_t P) {
   std::size_t n = 0;
   for (std::int64_t i = 0; i < segments.count; ++i) {
     const std::int64_t at = segments.place[i], p = at / segments.longest;
@@ -102,7 +103,7 @@ std::unique_ptr<BoundEvaluator> make_evaluator(
     std::int64_t row_bytes) {
   const Occurrences o = occurrences(attr_ptr, attr, value);
   const std::int64_t all = static_cast<std::int64_t>(attr_ptr.size()) - 1;
-  const Segmented segments = segmented(longest, begins, ends, place, all);
+  const SegmentPlaces segments = segmented(longest, begins, ends, place, all);
   const std::int64_t P = (all - segments.count) / (1 + segments.begins + segments.ends);
   check_pointers(seq_ptr, "seq_ptr", P);
   check_places(segments, seq_ptr, P);
@@ -183,8 +184,8 @@ std::unique_ptr<BoundEvaluator> unpack(const Kernels& kernels, int order, int wi
         kernels, ArchiveReader(packed.data(), packed.size()), order, made->soft_data(),
         made->allowed_data(), made->rows.unweighted(), made->edges());
   }
-  if (soft) check_matrix("soft", *soft, made->evaluator->batch_positions(), width);
-  if (allowed) check_matrix("allowed", *allowed, made->evaluator->batch_positions(), width);
+  if (soft) check_matrix("soft", *soft, made->evaluator->positions(), width);
+  if (allowed) check_matrix("allowed", *allowed, made->evaluator->positions(), width);
   return made;
 }
 

@@ -2,9 +2,9 @@
 #include <nanobind/stl/optional.h>
 
 #include "engine/checks.hpp"
-#include "graph/appearance.hpp"
-#include "graph/beliefs.hpp"
-#include "graph/message_labels.hpp"
+#include "graph/messages/beliefs.hpp"
+#include "graph/messages/edge_appearance.hpp"
+#include "graph/messages/labels.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
 
@@ -19,7 +19,7 @@ struct KeptRun {
   KeptRun(const Kernels& kernels, const KeptFactors& f, const MessagePlan& plan, bool maxima,
           std::int64_t sweeps, double tolerance, double damping,
           std::optional<std::uint64_t> weight_seed, int threads)
-      : weight(weight_seed ? appearance(plan.places, *weight_seed) : std::vector<double>()),
+      : weight(weight_seed ? edge_appearance(plan.places, *weight_seed) : std::vector<double>()),
         run(kernels, checked(f.view(), plan, threads), plan,
             {maxima, sweeps, tolerance, damping, weight_seed ? weight.data() : nullptr, threads}) {}
 

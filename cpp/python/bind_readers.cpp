@@ -26,7 +26,7 @@ using Refusal = std::tuple<std::int64_t, nb::bytes, std::size_t, std::string,
 std::optional<Refusal> told(const std::optional<Refused>& refused) {
   if (!refused) return std::nullopt;
   return Refusal(refused->line, nb::bytes(refused->text.data(), refused->text.size()),
-                 refused->behind, refused->what, {refused->first, refused->second});
+                 refused->behind, refused->what.text, {refused->first, refused->second});
 }
 
 RowFormat format_of(const std::string& name) {

@@ -2,9 +2,9 @@
 #include <nanobind/stl/optional.h>
 
 #include "engine/checks.hpp"
-#include "graph/first_labeling.hpp"
-#include "graph/gibbs.hpp"
-#include "graph/mean_field.hpp"
+#include "graph/sampling/first_labeling.hpp"
+#include "graph/sampling/gibbs.hpp"
+#include "graph/sampling/mean_field.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
 

@@ -87,7 +87,7 @@ void bind_sequential(nb::module_& m) {
                     const KeptIntegers&, int, bool, bool>(),
            "position_ptr"_a, "begin"_a, "place"_a, "length_cell"_a, "longest"_a, "begins"_a,
            "ends"_a);
-  nb::class_<Edged>(m, "Edged")
+  nb::class_<EdgeOccurrences>(m, "EdgeOccurrences")
       .def(nb::init<const KeptPointers&, const KeptIntegers&, const std::optional<KeptReals>&,
                     const KeptPointers&, const KeptIntegers&>(),
            "ptr"_a, "attr"_a, "value"_a.none(), "row_ptr"_a, "cell"_a);
@@ -96,7 +96,7 @@ void bind_sequential(nb::module_& m) {
                     const std::optional<KeptReals>&, const KeptIntegers&, int, const KeptPointers&,
                     const KeptIntegers&, const KeptIntegers&, bool, bool,
                     const std::optional<KeptReals>&, const std::optional<KeptReals>&,
-                    const std::optional<Segmented>&, int, const std::optional<Edged>&>(),
+                    const std::optional<Segmented>&, int, const std::optional<EdgeOccurrences>&>(),
            "seq_ptr"_a, "attr_ptr"_a, "attr"_a, "value"_a.none(), "label"_a, "labels"_a,
            "row_ptr"_a, "column"_a, "transition_cell"_a, "start"_a, "stop"_a, "weight"_a.none(),
            "forbidden"_a.none(), "segments"_a.none(), "before"_a = 1,

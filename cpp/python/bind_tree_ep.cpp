@@ -2,7 +2,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "engine/checks.hpp"
-#include "graph/tree_ep.hpp"
+#include "graph/tree_ep/tree_ep.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
 

@@ -1,5 +1,5 @@
 // Visits of variables for Python: TRW-S, dual ascent on forests, ICM.
-#include "graph/visits.hpp"
+#include "graph/visits/visits.hpp"
 #include "python/graph.hpp"
 #include "python/released.hpp"
 

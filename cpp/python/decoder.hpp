@@ -127,7 +127,7 @@ class Decoder {
   // Probabilities [T, L] of the labels.
   void marginals(const std::vector<double>& node, double* out, Workspace& with) const {
     Task task = asked(Query::sum);
-    task.credits.node = out;
+    task.gradients.node = out;
     with.pooled.assign(pooled_size(), 0.0);
     demand(ask(node, task, with.pooled.data(), with));
   }
@@ -166,7 +166,7 @@ class Decoder {
   static Task asked(Query query) {
     Task task = {};
     task.query = query;
-    task.credits.no_steps = true;
+    task.gradients.no_steps = true;
     return task;
   }
 

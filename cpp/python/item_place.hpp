@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "python/owned.hpp"
-#include "text/utf8.hpp"
+#include "text/words.hpp"
 
 namespace crfkit {
 

@@ -36,11 +36,9 @@ void bind_evaluate(nb::module_& m);
 void bind_alphabets(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_induction(nb::module_& m);
-void bind_interrupts(nb::module_& m);
+void bind_process(nb::module_& m);
 void bind_items(nb::module_& m);
 void bind_layout(nb::module_& m);
-void bind_memory(nb::module_& m);
-void bind_sum(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_render(nb::module_& m);
 void bind_cuts(nb::module_& m);
@@ -48,9 +46,7 @@ void bind_elimination(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_paths(nb::module_& m);
 void bind_sampling(nb::module_& m);
-void bind_conditionals(nb::module_& m);
-void bind_slices(nb::module_& m);
-void bind_small_graphs(nb::module_& m);
+void bind_lanes(nb::module_& m);
 void bind_tensors(nb::module_& m);
 void bind_tree_ep(nb::module_& m);
 void bind_visits(nb::module_& m);
@@ -108,11 +104,11 @@ void say_memory(const std::exception_ptr& thrown, void*) {
 
 // ---- results
 
-std::vector<double> answer(const Kernels& kernels, const Scored& s, const Task& task, bool credits,
-                           int threads) {
+std::vector<double> answer(const Kernels& kernels, const Scored& s, const Task& task,
+                           bool gradients, int threads) {
   check_threads(threads);
   Released release;
-  return run_task(kernels, s.p, task, credits, threads);
+  return run_task(kernels, s.p, task, gradients, threads);
 }
 
 Given<double> log_partition(const Kernels& kernels, const Scored& s, bool log_space, int threads) {
@@ -121,7 +117,7 @@ Given<double> log_partition(const Kernels& kernels, const Scored& s, bool log_sp
   task.query = Query::sum;
   task.log_space = log_space;
   task.value = value.data.get();
-  task.credits.no_steps = true;
+  task.gradients.no_steps = true;
   answer(kernels, s, task, false, threads);
   return value.give();
 }
@@ -139,7 +135,7 @@ Tuple<Given<double>, Given<double>> expected_score(const Kernels& kernels, const
   return nb::make_tuple(value.give(), expected.give());
 }
 
-// The pooled credits of start, stop and tables as arrays without padding.
+// The pooled gradients of start, stop and tables as arrays without padding.
 void give_pooled(const Problem& p, const std::vector<double>& pooled, bool steps,
                  nb::dict& result) {
   const std::size_t L = static_cast<std::size_t>(p.labels), step = padded(L);
@@ -164,11 +160,11 @@ void give_pooled(const Problem& p, const std::vector<double>& pooled, bool steps
   result["tables"] = tables;
 }
 
-// Marginals (query sum) or parts on some labeling (query reach).  `edges`: keep edge credits per
+// Marginals (query sum) or parts on some labeling (query reach).  `edges`: keep edge gradients per
 // position.  `weight` [N]: factors of the marginals of sequences.  `steps`: marginals of steps that
 // positions share are wanted.
-Parts credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, bool log_space,
-              int threads, const std::optional<KeptReals>& weight, bool steps) {
+Parts gradients(const Kernels& kernels, const Scored& s, bool reach, bool edges, bool log_space,
+                int threads, const std::optional<KeptReals>& weight, bool steps) {
   const Problem& p = s.p;
   const std::size_t N = static_cast<std::size_t>(p.sequences),
                     P = static_cast<std::size_t>(s.positions());
@@ -197,10 +193,10 @@ Parts credits(const Kernels& kernels, const Scored& s, bool reach, bool edges, b
   task.value = value.data.get();
   task.weight = data_or_null(weight);
   task.in_logs = in_logs.data.get();
-  (p.shape == Shape::segments ? task.credits.segment : task.credits.node) = node.data.get();
-  if (p.shape == Shape::tree || per_position) task.credits.edge = edge.data.get();
-  if (per_position) task.credits.edge_step = static_cast<std::int64_t>(L * L);
-  task.credits.no_steps = !steps;
+  (p.shape == Shape::segments ? task.gradients.segment : task.gradients.node) = node.data.get();
+  if (p.shape == Shape::tree || per_position) task.gradients.edge = edge.data.get();
+  if (per_position) task.gradients.edge_step = static_cast<std::int64_t>(L * L);
+  task.gradients.no_steps = !steps;
   const std::vector<double> pooled = answer(kernels, s, task, true, threads);
   Parts result;
   result["value"] = value.give();
@@ -275,11 +271,9 @@ NB_MODULE(_native, m) {
   bind_alphabets(m);
   bind_features(m);
   bind_induction(m);
-  bind_interrupts(m);
+  bind_process(m);
   bind_items(m);
   bind_layout(m);
-  bind_memory(m);
-  bind_sum(m);
   bind_sequential(m);
   bind_vectors(m);
 
@@ -299,14 +293,15 @@ NB_MODULE(_native, m) {
       .def(
           "marginals",
           [](const Kernels& k, const Scored& s, bool edges, bool log_space, int threads,
-             const std::optional<KeptReals>& weight,
-             bool steps) { return credits(k, s, false, edges, log_space, threads, weight, steps); },
+             const std::optional<KeptReals>& weight, bool steps) {
+            return gradients(k, s, false, edges, log_space, threads, weight, steps);
+          },
           "problem"_a, "edges"_a, "log_space"_a, "threads"_a, "weight"_a.none() = nb::none(),
           "steps"_a = true)
       .def(
           "reach",
           [](const Kernels& k, const Scored& s, bool edges, int threads) {
-            return credits(k, s, true, edges, false, threads, std::nullopt, true);
+            return gradients(k, s, true, edges, false, threads, std::nullopt, true);
           },
           "problem"_a, "edges"_a, "threads"_a)
       .def(
@@ -337,9 +332,7 @@ NB_MODULE(_native, m) {
   bind_elimination(m);
   bind_paths(m);
   bind_sampling(m);
-  bind_conditionals(m);
-  bind_slices(m);
-  bind_small_graphs(m);
+  bind_lanes(m);
   bind_tensors(m);
   bind_tree_ep(m);
   bind_visits(m);

@@ -2,8 +2,8 @@
 //
 // Sequences that share a sweep form a group, its lanes in order of falling length, all ending in
 // the same row.  Positions are counted in the order of the sweep: group by group, row by row, lane
-// by lane, so that a row of a sweep is contiguous.  Rows of scores and credits have `step` doubles,
-// the labels padded to whole cache lines.
+// by lane, so that a row of a sweep is contiguous.  Rows of scores and gradients have `step`
+// doubles, the labels padded to whole cache lines.
 #pragma once
 
 #include "shared/problem.hpp"
@@ -56,7 +56,7 @@ struct Block {
 // Attributes without a row in the table, and where they occur.
 struct Loose {
   const std::int32_t* attribute;
-  Transposed credits;
+  Transposed gradients;
   bool add;  // to the gradient, instead of writing it
 };
 
@@ -72,7 +72,7 @@ struct SegmentRows {
   int longest;               // D; 0: a chain, and all the rest is null
   bool begins, ends;         // whether positions have rows as beginnings, and as ends
   const double* length;      // [D, L] scores; -inf where a label has no segments of that length
-  bool counted;              // whether the credits of lengths are wanted
+  bool counted;              // whether the gradients of lengths are wanted
   const std::int64_t* node;  // [groups] positions before each group
   const std::int64_t *begin_ptr, *end_ptr;  // [positions + 1]
   const SegmentRow *by_begin, *by_end;      // of each position, by rising length
@@ -95,12 +95,12 @@ struct EdgeRows {
   const std::int64_t* ptr;        // [P + 1], or null when there are none
   const std::int32_t* attribute;  // occurrences; kAhead entries more may be read on both sides
   const double* value;            // or null when all are 1
-  const std::int64_t* target;     // where their credits go: a partial sum, or -1 for the gradient
+  const std::int64_t* target;     // where their gradients go: a partial sum, or -1 for the gradient
   EdgeRow* row;                   // [edge attributes]
   const EdgeCell* cell;           // [edge weights]
   const double* weight;           // [edge weights]
   double* factor;                 // [edge weights] exp(weight); null when there are values
-  double* partial;                // sums of the blocks of a turn (edge_arrangement.hpp)
+  double* partial;                // sums of the blocks of a turn (edge_layout.hpp)
   double* gradient;               // [edge weights] added to
 };
 
@@ -122,16 +122,16 @@ struct Evaluation {
   SegmentRows segments;
   std::int64_t first;        // the position of the first row of node
   std::int64_t partial_row;  // the row of node of partial sum 0, were it of this round
-  double* node;      // [positions + partial sums of a round, step]: scores, probabilities, credits
-  double* value;     // [lanes in all] weight * (log Z - node scores of the gold)
+  double* node;   // [positions + partial sums of a round, step]: scores, probabilities, gradients
+  double* value;  // [lanes in all] weight * (log Z - node scores of the gold)
   double* gradient;  // [weights]
 };
 
-// Sums of credits for the rows of the table.
+// Sums of gradients for the rows of the table.
 struct Gathering {
   Composed composed;
-  Transposed credits;  // rows of positions and partial sums of slots
-  const double* sums;  // [slots, step] of earlier rounds, or null
+  Transposed gradients;  // rows of positions and partial sums of slots
+  const double* sums;    // [slots, step] of earlier rounds, or null
 };
 
 }  // namespace crfkit

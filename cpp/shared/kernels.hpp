@@ -2,13 +2,10 @@
 #pragma once
 
 #include "shared/evaluation.hpp"
+#include "shared/learned.hpp"
 #include "shared/live.hpp"
-#include "shared/margins.hpp"
-#include "shared/mistakes.hpp"
 #include "shared/problem.hpp"
 #include "shared/rows.hpp"
-#include "shared/stochastic.hpp"
-#include "shared/tangents.hpp"
 
 namespace crfkit {
 
@@ -26,20 +23,21 @@ struct LinearKernels {
   void (*expand)(const Rows&, const std::int32_t* attribute, std::int64_t count, double* table);
   bool (*score)(const Rows&, const Occurrences&, const double* base, std::int64_t first,
                 std::int64_t last, double* out, void* scratch);
-  void (*scatter)(const Rows&, const Transposed&, const double* credit, std::int64_t positions,
-                  std::int64_t first, std::int64_t last, bool add, double* gradient);
-  void (*sum_runs)(const Rows&, const double* credit, std::int64_t positions, const Runs&,
+  void (*scatter)(const Rows&, const Transposed&, const double* score_gradient,
+                  std::int64_t positions, std::int64_t first, std::int64_t last, bool add,
+                  double* gradient);
+  void (*sum_runs)(const Rows&, const double* score_gradient, std::int64_t positions, const Runs&,
                    double* sums);
 
   // The native likelihood (compose.hpp, edge_factors.hpp).
   void (*compose)(const Rows&, const Composed&, std::int64_t first, std::int64_t last,
                   double* table);
   bool (*fill_factors)(const EdgeRows&, std::int64_t first, std::int64_t last);
-  void (*add_to_slots)(const Transposed&, const std::int32_t* slot, const double* credit,
+  void (*add_to_slots)(const Transposed&, const std::int32_t* slot, const double* score_gradient,
                        std::int64_t first, std::int64_t last, std::int64_t step, double* sums);
-  void (*gather)(const Rows&, const Gathering&, const double* credit, std::int64_t first,
+  void (*gather)(const Rows&, const Gathering&, const double* score_gradient, std::int64_t first,
                  std::int64_t last, double* table, double* gradient);
-  void (*gather_loose)(const Rows&, const Loose&, const double* credit, std::int64_t first,
+  void (*gather_loose)(const Rows&, const Loose&, const double* score_gradient, std::int64_t first,
                        std::int64_t last, double* gradient);
 };
 
@@ -99,9 +97,10 @@ struct Kernels {
   // Shared tables in the form that the task needs; read-only afterwards.
   void* (*prepare)(const Problem&, const Task&);
   void (*release)(void*);
-  // Answers the task for some sequences (in order of falling length) and adds their pooled credits
-  // to `pooled`, which may be null when no credits are wanted.  Safe to call from many threads with
-  // different sequences, sums and scratches; without a scratch it takes memory of its own.
+  // Answers the task for some sequences (in order of falling length) and adds their pooled
+  // gradients to `pooled`, which may be null when no gradients are wanted.  Safe to call from many
+  // threads with different sequences, sums and scratches; without a scratch it takes memory of its
+  // own.
   void (*run)(const Problem&, const Task&, const void* prepared, const std::int64_t* sequences,
               std::int64_t count, double* pooled, void* scratch);
   // Second derivatives of one chain of order 1 (tangent.hpp); needs a scratch.

@@ -37,4 +37,83 @@ struct Learned {
   const std::int32_t* label;  // [P]
 };
 
+// ---- max-margin sequence by sequence (margin.hpp)
+
+// Labelings of one sequence of T positions; the first is the gold.
+struct WorkingSet {
+  std::int32_t count, room;
+  std::int32_t* path;  // [room, T]
+  double* share;       // [room] they add up to 1
+  double* cost;        // [room] wrong labels times the weight of the sequence
+  double* gram;        // [room, room] products of the vectors, times 1 / l2
+};
+
+// Memory is the sum of k (k - 1) times the change of visit k.
+struct Margins : Learned {
+  const double* factor;           // [N] weights of the sequences, or null
+  double inverse, small_inverse;  // 1 / l2 of attributes, and of all other weights
+  WorkingSet* sets;               // [N]
+  std::int64_t seen;              // the number of the visit to come, from 1 on
+  bool learns;                    // else only gaps are found
+};
+
+// ---- the perceptron and its kin (perceptron.hpp)
+
+enum class Remedy {
+  perceptron,  // the whole difference
+  passive,     // as much of it as the cost asks for
+  confidence,  // each weight by its variance
+  bounded      // as CRF++ does: the steps of a sequence have a bound together
+};
+
+// How far the gold labels must be above m wrong ones.
+enum class Margin { one, root, errors };  // 1, sqrt(m), m
+
+// Memory is the sum of `seen` times each update where weights are averaged; variances under the
+// rule of confidence.
+struct Mistakes : Learned {
+  Remedy remedy;
+  bool averaged;
+  Margin margin;      // passive
+  int kbest;          // passive: the gold is set apart from so many of the best labelings
+  double most;        // passive: the longest step; bounded: the sum of a sequence's steps
+  double slack;       // passive: added to the squared length of the difference
+  double gamma;       // confidence: how little a variance shrinks
+  std::int64_t seen;  // the number of the sequence to come, from 1 on
+  double* spent;      // [N] bounded: the sum of the steps of each sequence
+  double* right;      // [N] bounded: visits of each sequence since its last mistake
+};
+
+// ---- stochastic training (sgd.hpp)
+
+enum class Rule {
+  decayed,     // stochastic gradient; L2 by one scale for all weights
+  cumulative,  // stochastic gradient; L1 by clipping what is due
+  adaptive     // a rate of its own for each weight; L1 and L2 by proximal steps
+};
+
+// The penalty of a group of weights: strengths of one step.
+struct Strength {
+  double l1, l2;
+  double due;  // cumulative: L1 that every weight should have received
+};
+
+// What a rule keeps of the rows of one kind of attributes.
+struct RowSteps {
+  Live gradient;                       // adaptive: of one sequence, 0 between sequences
+  std::int64_t *row_time, *cell_time;  // adaptive: steps that a row has seen; [rows], [cells]
+  double scale;                        // decayed: weights are stored divided by it
+};
+
+// Memory is the L1 received under the cumulative rule, sums of squares under the adaptive one.
+struct Stochastic : Learned {
+  Rule rule;
+  RowSteps node_steps, edge_steps;
+  const double* share;          // [N] weights of the sequences, or null
+  Strength attributes, others;  // others: edge attributes, and tables that all places share
+  double offset;                // adaptive: added to the root of the sum of squares
+  double rate;                  // of the last step; adaptive: of all steps of a pass
+  std::int64_t time;            // steps since the pass began
+};
+
 }  // namespace crfkit

@@ -115,4 +115,9 @@ struct Visit {
   double revise;                 // factor by which the change has to be repeated, 0 if it stays
 };
 
+// Soft threshold: what is left of v after l1 is taken off its size.  Static: see padded.hpp.
+static constexpr inline double soft(double v, double l1) {
+  return v > l1 ? v - l1 : v < -l1 ? v + l1 : 0.0;
+}
+
 }  // namespace crfkit

@@ -1,4 +1,4 @@
-// Rows of cells are padded to whole cache lines, whatever the width of the vectors.
+// Widths that do not depend on the instruction set: rows of cells are padded to whole cache lines.
 #pragma once
 
 namespace crfkit {
@@ -10,5 +10,8 @@ template <class Int>
 static constexpr Int padded(Int n) {
   return (n + kPad - 1) / kPad * kPad;
 }
+
+// How many lanes lie side by side where vectors hold one label of several sequences.
+inline constexpr int kStripe = 8;
 
 }  // namespace crfkit

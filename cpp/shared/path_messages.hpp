@@ -105,18 +105,18 @@ struct Messages {
 static constexpr int few_labels(int widest) {  // for which there are loops; 0: none
   return widest <= 2 ? 2 : widest <= 4 ? widest : widest <= 6 ? 6 : widest <= 8 ? 8 : 0;
 }
-static constexpr int few_lanes(int labels) { return labels <= 2 ? 2 : labels <= 4 ? 4 : 8; }
+static constexpr int small_pair_lanes(int labels) { return labels <= 2 ? 2 : labels <= 4 ? 4 : 8; }
 
 // A variable tells some of its factors: it has rows [row, last), messages go from [begin, end).
-struct FewVisit {
+struct SmallPairVisit {
   std::int32_t variable, row, begin, end, last;
 };
 
-struct FewMessages {
+struct SmallPairMessages {
   int labels;  // few_labels() of the widest variable
   MessageRule rule;
   bool watched;
-  const FewVisit* visit;
+  const SmallPairVisit* visit;
   const std::int32_t* to;      // [rows] the row to which the message from a row goes
   const std::int32_t* table;   // [rows] number of the table through which it goes
   const double* cell;          // [tables, labels of the source, lanes of the target]
@@ -138,7 +138,8 @@ struct PathKernels {
   void (*weigh)(const Messages&, std::int64_t first, std::int64_t last, double* out,
                 double* scratch);
   // Visits [first, last), one after the other; scratch has a row for each message of a visit.
-  void (*visit_few)(const FewMessages&, std::int64_t first, std::int64_t last, double* scratch);
+  void (*visit_small_pairs)(const SmallPairMessages&, std::int64_t first, std::int64_t last,
+                            double* scratch);
   void (*exponentiate)(const double* score, std::int64_t count, double scale, double shift,
                        double* out);
   std::int64_t (*packed_size)(int rows, int columns);

@@ -45,7 +45,7 @@ struct Problem {
       edge_step;       // 0: shared by all positions; L * L: edge[0] is [P, L, L], entry p enters p
   const Pairs* pairs;  // or null: any step may have a score of its own.  Where given, all cells of
                        // edge[0] [L, L] outside the pairs have one score; forbidden cells are pairs
-                       // too, unless that one score is -inf.  Credits of steps are then [count]
+                       // too, unless that one score is -inf.  Gradients of steps are then [count]
 
   // Tree: variables of one sequence are contiguous; parents are relative to its first variable.
   const std::int32_t* parent;    // [P] or -1 for a root
@@ -54,24 +54,24 @@ struct Problem {
   const std::int64_t* edge_ptr;  // [P + 1]; edge of v: [width(v), width(parent of v)]
 };
 
-// Where credits go; null where they are not wanted.  Same shapes as the potentials, except that
-// edge credits of a chain or of segments may be kept per position although the scores are shared.
-struct Credits {
+// Where gradients go; null where they are not wanted.  Same shapes as the potentials, except that
+// edge gradients of a chain or of segments may be kept per position although the scores are shared.
+struct Gradients {
   double* node;
   double* segment;
   double* edge;  // per position [P, L, L] when edge_step != 0; tree: flat; otherwise unused (see
                  // pooled)
   std::int64_t edge_step;  // 0: sums over positions are pooled
-  bool no_steps;           // steps that positions share get no credits: the pooled sums end with
+  bool no_steps;           // steps that positions share get no gradients: the pooled sums end with
                            // stop
 };
 
 enum class Query {
-  sum,     // log partition; credits are marginals
+  sum,     // log partition; gradients are marginals
   best,    // score and labels of the best labeling
   kbest,   // the k best
   sample,  // k draws
-  reach,   // 0 where a labeling exists, -inf where none does; credits are 1 for parts on some
+  reach,   // 0 where a labeling exists, -inf where none does; gradients are 1 for parts on some
            // labeling
   count    // number of labelings modulo a prime
 };
@@ -83,16 +83,35 @@ struct Task {
   std::uint64_t seed;   // sample
   std::uint64_t prime;  // count: below 2^62
 
-  const double* weight;  // [N] or null: factors of the credits of sequences; sum only
+  const double* weight;  // [N] or null: factors of the gradients of sequences; sum only
 
   double* value;     // [N]: log partition, best score
   double* expected;  // [N] or null: expected score under the model (entropy = value - expected)
   std::uint8_t* in_logs;   // [N] or null: 1 where the sum needed log space
   std::uint64_t* residue;  // [N]: count modulo prime
-  Credits credits;         // sum, reach
+  Gradients gradients;     // sum, reach
   std::int32_t* path;      // [k, P] labels
   std::uint8_t* begin;     // [k, P] or null: 1 where a segment begins
   double* path_score;      // [N, k], -inf beyond the paths that exist; kbest, sample
+};
+
+// Second derivatives of log Z of chains of order 1, along a direction.
+
+// Arrays with the shapes of the scores of one sequence: a direction, or the Hessian times it.
+// `edge` is [L, edge_row], or [T, L, L] with step L * L, whose entry t enters position t.
+template <class Number>
+struct ChainParts {
+  Number *node, *start, *stop, *edge;
+  std::int64_t edge_step;
+  int edge_row;
+};
+
+struct Tangents {
+  ChainParts<const double> along;
+  ChainParts<double> made;  // weight * Hessian * direction: node and edges by position are stored,
+                            // the others are added to
+  double weight;
+  double value, dot;  // log Z; <marginals, direction>
 };
 
 }  // namespace crfkit

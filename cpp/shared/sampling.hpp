@@ -17,7 +17,7 @@ struct Other {
 };
 
 // A factor as one of its variables sees it.
-struct Pull {
+struct LocalFactor {
   const double* table;  // scores of the factor, the axis of this variable last
   double scale;
   double*
@@ -30,11 +30,11 @@ struct Pull {
 
 struct BlockVisits {
   std::int64_t positions;
-  const std::int32_t* width;     // [V] labels
-  const std::int64_t* at;        // [V + 1] first label in flat arrays
-  const double* own;             // [labels] scores of a variable alone
-  const std::int64_t* pull_ptr;  // [V + 1] of each position
-  const Pull* pull;              // factors that leave the block
+  const std::int32_t* width;      // [V] labels
+  const std::int64_t* at;         // [V + 1] first label in flat arrays
+  const double* own;              // [labels] scores of a variable alone
+  const std::int64_t* local_ptr;  // [V + 1] of each position
+  const LocalFactor* local;       // factors that leave the block
   const Other* other;
   const std::int64_t* block_ptr;  // [blocks + 1] positions, parents before children
   const std::int32_t* parent;     // [V] position, or -1
@@ -52,8 +52,8 @@ struct Drawing {
   double* node;         // [labels] probabilities given the others are added; may be null
   double* joint;  // of edges within blocks, [labels of the parent, labels] at edge_at; may be null
   const std::int64_t* edge_at;  // [V + 1]
-  bool cliques;                 // whether to add to Pull::clique
-  std::int64_t shift;           // of Pull::clique: which share of the memory
+  bool cliques;                 // whether to add to LocalFactor::clique
+  std::int64_t shift;           // of LocalFactor::clique: which share of the memory
 };
 
 // What is watched of a sweep: mean local score, labels, labels with random signs.

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/utf8.hpp"
+#include "text/words.hpp"
 
 namespace crfkit {
 

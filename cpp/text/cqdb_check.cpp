@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/utf8.hpp"
+#include "text/words.hpp"
 
 namespace crfkit {
 

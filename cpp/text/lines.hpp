@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "text/rows.hpp"
-#include "text/utf8.hpp"
+#include "text/words.hpp"
 
 namespace crfkit {
 

@@ -17,10 +17,16 @@
 
 namespace crfkit {
 
-// A line that a reader does not take.  `what` is a format of Python for `first` and `second`; it is
+// What Python's str.format fills in: {0}, {1!r}.
+struct PyFormat {
+  const char* text = "";
+};
+
+// A line that a reader does not take.  `what` is to be filled with `first` and `second`; it is
 // empty where the caller has to find out what is wrong.
 struct Refused {
-  std::string what{}, first{}, second{};
+  PyFormat what{};
+  std::string first{}, second{};
   std::int64_t line = 0;   // from 1, counted by the sink
   std::string text{};      // the line, without its end
   std::size_t behind = 0;  // where the next line begins

@@ -146,6 +146,11 @@ class Stop:
     def asked(self) -> bool: ...
     def run(self, call: Callable[[], object]) -> object: ...
 
+def set_most_memory(bytes: int) -> None: ...
+def most_memory() -> int: ...
+def check_memory(what: str, bytes: int) -> None: ...
+def xxh64(bytes: NDArray[np.uint8]) -> int: ...
+
 class Hasher:
     def __init__(self, size: int) -> None: ...
     def freeze(self) -> None: ...
@@ -241,10 +246,6 @@ def scatter(
     add: bool,
     threads: int,
 ) -> None: ...
-def set_most_memory(bytes: int) -> None: ...
-def most_memory() -> int: ...
-def check_memory(what: str, bytes: int) -> None: ...
-def xxh64(bytes: NDArray[np.uint8]) -> int: ...
 
 class Segmented:
     def __init__(
@@ -258,7 +259,7 @@ class Segmented:
         ends: bool,
     ) -> None: ...
 
-class Edged:
+class EdgeOccurrences:
     def __init__(
         self,
         ptr: NDArray[np.int64],
@@ -286,7 +287,7 @@ class Labeled:
         forbidden: NDArray[np.float64] | None,
         segments: Segmented | None,
         before: int = 1,
-        edges: Edged | None = None,
+        edges: EdgeOccurrences | None = None,
     ) -> None: ...
 
 class CompiledSequences:
@@ -679,6 +680,19 @@ class Factors:
     def groups(self) -> int: ...
 
 def components(variables: int, scopes: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]: ...
+
+class Incidence:
+    def __init__(self, factors: Factors) -> None: ...
+
+def conditional_loss(
+    kernels: Kernels,
+    factors: Factors,
+    incidence: Incidence | None,
+    label: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    terms: str,
+    threads: int,
+) -> tuple[float, list[NDArray[np.float64]]]: ...
 def max_flow(
     excess: NDArray[np.float64],
     source: NDArray[np.int32],
@@ -804,34 +818,6 @@ def mean_field(
     threads: int,
 ) -> dict[str, Any]: ...
 
-class Incidence:
-    def __init__(self, factors: Factors) -> None: ...
-
-def conditional_loss(
-    kernels: Kernels,
-    factors: Factors,
-    incidence: Incidence | None,
-    label: NDArray[np.int32],
-    weight: NDArray[np.float64],
-    terms: str,
-    threads: int,
-) -> tuple[float, list[NDArray[np.float64]]]: ...
-
-class Slices:
-    def __init__(self, factors: Factors, steps: Sequence[int], budget: float) -> None: ...
-    def covered(self) -> NDArray[np.bool_]: ...
-    def cells(self, factors: Factors) -> NDArray[np.float64]: ...
-    @property
-    def components(self) -> int: ...
-    def sum(
-        self,
-        kernels: Kernels,
-        factors: Factors,
-        weight: NDArray[np.float64] | None,
-        value: NDArray[np.float64],
-        threads: int,
-    ) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]: ...
-
 class SmallGraphs:
     def __init__(self, factors: Factors, least_share: int, threads: int) -> None: ...
     def covered(self) -> NDArray[np.bool_]: ...
@@ -862,6 +848,21 @@ class SmallGraphs:
         label: NDArray[np.int32],
         threads: int,
     ) -> None: ...
+
+class Slices:
+    def __init__(self, factors: Factors, steps: Sequence[int], budget: float) -> None: ...
+    def covered(self) -> NDArray[np.bool_]: ...
+    def cells(self, factors: Factors) -> NDArray[np.float64]: ...
+    @property
+    def components(self) -> int: ...
+    def sum(
+        self,
+        kernels: Kernels,
+        factors: Factors,
+        weight: NDArray[np.float64] | None,
+        value: NDArray[np.float64],
+        threads: int,
+    ) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]: ...
 
 class TensorChains:
     def __init__(

@@ -25,8 +25,8 @@ ROOMS["engine/likelihood"] = {"shared", "engine", "engine/threads", "engine/line
 ROOMS["engine/sequential"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["engine/tensors"] = {"shared", "engine", "engine/threads"}
 ROOMS["graph"] = {"shared", "engine", "engine/threads"}
-ROOMS["graph/elimination"] = {"shared", "engine", "engine/threads", "graph"}
-ROOMS["graph/cuts"] = {"shared", "engine", "engine/threads", "graph"}
+for subject in ("messages", "visits", "sampling", "lanes", "tree_ep", "elimination", "cuts"):
+    ROOMS[f"graph/{subject}"] = {"shared", "engine", "engine/threads", "graph"}
 ROOMS["python"] = {room for room in ROOMS if not room.startswith("kernels")}
 
 # Headers without inline functions that the linker could take from an object of another instruction set.
@@ -73,8 +73,8 @@ def test_every_file_keeps_the_rule_of_its_room() -> None:
         ("engine/linear/index.hpp", '#include "kernels/sweep/sweep.hpp"'),
         ("engine/linear/index.hpp", '#include "python/arrays.hpp"'),
         ("engine/linear/index.hpp", "#include <nanobind/ndarray.h>"),
-        ("text/utf8.hpp", "#include <Python.h>"),
-        ("text/utf8.hpp", "PyObject* letters();"),
+        ("text/words.hpp", "#include <Python.h>"),
+        ("text/words.hpp", "PyObject* letters();"),
         ("python/module.cpp", '#include "kernels/sweep/sweep.hpp"'),
         ("shared/problem.hpp", '#include "shared/nowhere.hpp"'),
         ("attic/old.hpp", ""),

@@ -66,7 +66,7 @@ Loss Evaluator::sum_blocks(const EdgeRows& edges, const Shared& shared, double* 
   if (sparse()) e.problem.pairs = &pairs;
   e.start = shared.start;
   e.stop = shared.stop;
-  if (longest()) e.segments = segments_.view(shared.length, shared.length_credit != nullptr);
+  if (longest()) e.segments = segments_.view(shared.length, shared.length_gradient != nullptr);
   e.block = block_.data();
   e.group = group_.data();
   e.length = length_.data();
@@ -89,7 +89,7 @@ Loss Evaluator::sum_blocks(const EdgeRows& edges, const Shared& shared, double* 
   const std::int64_t blocks = static_cast<std::int64_t>(block_.size()) - 1;
   std::vector<std::int64_t> impossible(blocks, -1);
   std::atomic<bool> finite{true};
-  clear_credits(shared);
+  clear_gradients(shared);
   auto turn = edges_.turns().begin();
   for (const Round& round : rounds_) {
     e.first = round.position.first;
@@ -114,7 +114,7 @@ Loss Evaluator::sum_blocks(const EdgeRows& edges, const Shared& shared, double* 
         edges_.add(*turn, turn->tasks[i], partial_->data(), edges.gradient);
       });
     }
-    add_credits(round.block.size(), shared);
+    add_gradients(round.block.size(), shared);
     add_round(round, gradient, threads);
   }
   Loss loss;
@@ -127,22 +127,22 @@ Loss Evaluator::sum_blocks(const EdgeRows& edges, const Shared& shared, double* 
 }
 
 template <class F>
-void Evaluator::each_credit(const Shared& shared, F f) const {
+void Evaluator::each_gradient(const Shared& shared, F f) const {
   const std::int64_t rows = sparse() ? 1 : ngrams() / L_;
-  f(0, 1, L_, shared.start_credit);
-  f(step_, 1, L_, shared.stop_credit);
-  f(2 * step_, rows, steps() / rows, shared.edge_credit);
-  if (shared.length_credit) f((2 + L_) * step_, longest(), L_, shared.length_credit);
+  f(0, 1, L_, shared.start_gradient);
+  f(step_, 1, L_, shared.stop_gradient);
+  f(2 * step_, rows, steps() / rows, shared.edge_gradient);
+  if (shared.length_gradient) f((2 + L_) * step_, longest(), L_, shared.length_gradient);
 }
 
-void Evaluator::clear_credits(const Shared& shared) const {
-  each_credit(shared, [](std::int64_t, std::int64_t rows, std::int64_t width, double* out) {
+void Evaluator::clear_gradients(const Shared& shared) const {
+  each_gradient(shared, [](std::int64_t, std::int64_t rows, std::int64_t width, double* out) {
     std::fill_n(out, rows * width, 0.0);
   });
 }
 
-void Evaluator::add_credits(std::int64_t blocks, const Shared& shared) const {
-  each_credit(shared, [&](std::int64_t at, std::int64_t rows, std::int64_t width, double* out) {
+void Evaluator::add_gradients(std::int64_t blocks, const Shared& shared) const {
+  each_gradient(shared, [&](std::int64_t at, std::int64_t rows, std::int64_t width, double* out) {
     for (std::int64_t b = 0; b < blocks; ++b)
       for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < width; ++j)
@@ -158,14 +158,14 @@ void Evaluator::clear_loose(double* gradient, int threads) const {
 }
 
 void Evaluator::add_round(const Round& round, double* gradient, int threads) {
-  const RoundCredits &slots = round.slots, &loose = round.loose;
+  const RoundGradients &slots = round.slots, &loose = round.loose;
   const std::int64_t rows = static_cast<std::int64_t>(slots.tasks.size());
   const std::int64_t others = static_cast<std::int64_t>(loose.tasks.size());
-  const Loose attributes{loose.thing.data(), loose.credits.view(), true};
+  const Loose attributes{loose.thing.data(), loose.gradients.view(), true};
   parallel_for(rows + others, threads, [&](std::int64_t i) {
     const Stretch& task = i < rows ? slots.tasks[i] : loose.tasks[i - rows];
     if (i < rows)
-      kernels_.linear->add_to_slots(slots.credits.view(), slots.thing.data(), node_->data(),
+      kernels_.linear->add_to_slots(slots.gradients.view(), slots.thing.data(), node_->data(),
                                     task.first, task.last, step_, sums_->data());
     else
       kernels_.linear->gather_loose(rows_, attributes, node_->data(), task.first, task.last,
@@ -174,7 +174,7 @@ void Evaluator::add_round(const Round& round, double* gradient, int threads) {
 }
 
 void Evaluator::gather(double* gradient, int threads) {
-  const Gathering g{composed(), credits_.view(), sums_ ? sums_->data() : nullptr};
+  const Gathering g{composed(), gradients_.view(), sums_ ? sums_->data() : nullptr};
   const std::int64_t top = slots_.levels() - 1;
   for (std::int64_t level = top; level >= 0; --level) {
     const std::vector<Stretch>& tasks = gather_tasks_[level];

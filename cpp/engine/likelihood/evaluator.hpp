@@ -1,15 +1,16 @@
 // Loss and gradient of the likelihood of one batch, for many weights.
 //
 // An evaluation fills the table of rows level by level, scores and sums block by block, and gathers
-// credits level by level in the other direction.  Blocks are evaluated round by round (rounds.hpp):
-// what a round adds to the credits of rows and attributes is taken before the next one has its
-// rows. Sums of blocks are added in their order: the same bits for any number of threads.
+// gradients level by level in the other direction.  Blocks are evaluated round by round
+// (rounds.hpp): what a round adds to the gradients of rows and attributes is taken before the next
+// one has its rows. Sums of blocks are added in their order: the same bits for any number of
+// threads.
 #pragma once
 
 #include <memory>
 
 #include "engine/handles.hpp"
-#include "engine/likelihood/arrangement.hpp"
+#include "engine/likelihood/layout.hpp"
 #include "engine/linear/large_pages.hpp"
 #include "engine/threads/idle.hpp"
 
@@ -21,35 +22,35 @@ struct Loss {
   std::int64_t impossible = -1;  // a sequence without a labeling
 };
 
-class Evaluator : public Arrangement {
+class Evaluator : public EvaluationLayout {
  public:
   template <class... Given>
-  explicit Evaluator(Given&&... given) : Arrangement(std::forward<Given>(given)...) {
+  explicit Evaluator(Given&&... given) : EvaluationLayout(std::forward<Given>(given)...) {
     std::int64_t rows = 0, blocks = 0;
     for (const Round& round : rounds_) {
       rows = std::max(rows, round.rows());
       blocks = std::max(blocks, round.block.size());
     }
     pooled_.resize(blocks);
-    node_ = std::make_unique<Table>(rows * step_);
-    table_ = std::make_unique<Table>(slots() * step_);
-    if (rounds() > 1) sums_ = std::make_unique<Table>(slots() * step_);
+    node_ = std::make_unique<AlignedBuffer<>>(rows * step_);
+    table_ = std::make_unique<AlignedBuffer<>>(slots() * step_);
+    if (rounds() > 1) sums_ = std::make_unique<AlignedBuffer<>>(slots() * step_);
     value_.resize(length_.size());
-    partial_ = std::make_unique<Table>(edges_.partial_size());
-    factor_ = std::make_unique<Table>(edges_.has_values() ? 0 : edges_.weights());
+    partial_ = std::make_unique<AlignedBuffer<>>(edges_.partial_size());
+    factor_ = std::make_unique<AlignedBuffer<>>(edges_.has_values() ? 0 : edges_.weights());
     edge_rows_ = edges_.rows();
   }
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // Scores that all positions share, and where their credits go, of which the gold's are not yet
+  // Scores that all positions share, and where their gradients go, of which the gold's are not yet
   // taken off.
   struct Shared {
     const double *edge, *start, *stop;  // tables of all orders in a row; [L] or null
     const double* length;               // [D, L], for segments only
-    double* edge_credit;                // [steps]
-    double *start_credit, *stop_credit;
-    double* length_credit;  // or null when they are not wanted
+    double* edge_gradient;              // [steps]
+    double *start_gradient, *stop_gradient;
+    double* length_gradient;  // or null when they are not wanted
   };
 
   // Loss and gradient [node and edge weights] at the weights.
@@ -66,12 +67,13 @@ class Evaluator : public Arrangement {
 
   Loss sum_blocks(const EdgeRows& edges, const Shared& shared, double* gradient, int threads);
 
-  // f(where they begin in pooled sums, rows, columns, where they go): credits that positions share.
+  // f(where they begin in pooled sums, rows, columns, where they go): gradients that positions
+  // share.
   template <class F>
-  void each_credit(const Shared& shared, F f) const;
-  void clear_credits(const Shared& shared) const;
+  void each_gradient(const Shared& shared, F f) const;
+  void clear_gradients(const Shared& shared) const;
   // Adds those of the first blocks of pooled_.
-  void add_credits(std::int64_t blocks, const Shared& shared) const;
+  void add_gradients(std::int64_t blocks, const Shared& shared) const;
 
   void clear_loose(double* gradient, int threads) const;
 
@@ -82,13 +84,13 @@ class Evaluator : public Arrangement {
 
   void gather(double* gradient, int threads);
 
-  std::unique_ptr<Table> node_, table_;
-  std::unique_ptr<Table> sums_;              // [slots, step] of earlier rounds; null: one round
-  std::unique_ptr<Table> partial_, factor_;  // of edge weights
-  std::vector<EdgeRow> edge_rows_;           // [edge attributes]
-  std::vector<double> value_;                // [lanes in all]
-  std::vector<std::vector<double>> pooled_;  // by block of a round
-  Idle<Handle> idle_;                        // workspaces
+  std::unique_ptr<AlignedBuffer<>> node_, table_;
+  std::unique_ptr<AlignedBuffer<>> sums_;  // [slots, step] of earlier rounds; null: one round
+  std::unique_ptr<AlignedBuffer<>> partial_, factor_;  // of edge weights
+  std::vector<EdgeRow> edge_rows_;                     // [edge attributes]
+  std::vector<double> value_;                          // [lanes in all]
+  std::vector<std::vector<double>> pooled_;            // by block of a round
+  Idle<Handle> idle_;                                  // workspaces
 };
 
 }  // namespace crfkit

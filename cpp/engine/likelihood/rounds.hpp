@@ -1,7 +1,7 @@
 // Rounds of blocks that take turns in the same rows of scores, so that these have bounded memory.
 //
 // The rows of a round are those of its positions, then those of its partial sums.  Rows of the
-// table and loose attributes get credits from several rounds: those of the rounds before the last
+// table and loose attributes get gradients from several rounds: those of the rounds before the last
 // are listed round by round, and the index over all of them keeps those of the last.
 #pragma once
 
@@ -33,31 +33,31 @@ std::vector<Stretch> cut(Stretch all, std::int64_t most, Work work) {
   return ranges;
 }
 
-// Credits that things of several rounds get in one of them.
-struct RoundCredits {
+// Gradients that things of several rounds get in one of them.
+struct RoundGradients {
   std::vector<std::int32_t> thing;  // rising: those that the round has
-  Index credits;                    // their rows in the round, by entry of `thing`
+  Index gradients;                  // their rows in the round, by entry of `thing`
   std::vector<Stretch> tasks;       // of entries
 
   void add(std::int64_t i, std::int64_t row, const double* value) {
-    if (credits.ptr.empty()) credits.ptr.push_back(0);
+    if (gradients.ptr.empty()) gradients.ptr.push_back(0);
     if (thing.empty() || thing.back() != i) {
       thing.push_back(static_cast<std::int32_t>(i));
-      credits.ptr.push_back(credits.ptr.back());
+      gradients.ptr.push_back(gradients.ptr.back());
     }
-    ++credits.ptr.back();
-    credits.add(row, value);
+    ++gradients.ptr.back();
+    gradients.add(row, value);
   }
 
   template <class Self, class Archive>
   static void each_part(Self& self, Archive& archive) {
-    archive(self.thing), archive(self.credits), archive(self.tasks);
+    archive(self.thing), archive(self.gradients), archive(self.tasks);
   }
 };
 
 struct Round {
   Stretch block, position, partial;
-  RoundCredits slots = {}, loose = {};  // of all rounds but the last
+  RoundGradients slots = {}, loose = {};  // of all rounds but the last
 
   std::int64_t rows() const { return position.size() + partial.size(); }
   // The row of partial sum 0, were it of this round.
@@ -83,7 +83,7 @@ inline std::vector<Stretch> cut_sequences(std::int64_t sequences, const std::int
 // Turns positions, and partial sums from `positions` on, into rows of their rounds.  Of the things
 // from `shared` on, what rounds before the last have moves to `part` of these.
 inline void split(Index& index, std::int64_t positions, std::int64_t shared,
-                  RoundCredits Round::* part, std::vector<Round>& rounds, std::int64_t task) {
+                  RoundGradients Round::* part, std::vector<Round>& rounds, std::int64_t task) {
   const auto at = [&](std::int64_t p) {
     return std::partition_point(rounds.begin(), rounds.end(), [&](const Round& r) {
       return p < positions ? r.position.last <= p : r.partial.last <= p - positions;
@@ -110,10 +110,10 @@ inline void split(Index& index, std::int64_t positions, std::int64_t shared,
   index = std::move(kept);
   for (Round& round : rounds) {
     if (!part) break;
-    RoundCredits& made = round.*part;
-    made.credits.end();
+    RoundGradients& made = round.*part;
+    made.gradients.end();
     made.tasks = cut({0, static_cast<std::int64_t>(made.thing.size())}, task,
-                     [&](std::int64_t i) { return 3 + made.credits.count(i); });
+                     [&](std::int64_t i) { return 3 + made.gradients.count(i); });
   }
 }
 

@@ -28,22 +28,23 @@ inline bool score_batch(const Kernels& kernels, const Rows& rows, const Occurren
   return finite;
 }
 
-// gradient[k] = the sum of the credits [P, width] of weight k, or has it added.
+// gradient[k] = the sum of the gradients [P, width] of weight k, or has it added.
 inline void scatter_batch(const Kernels& kernels, const RowPlan& plan, const Transpose& transpose,
-                          const double* credit, double* gradient, bool add, int threads) {
+                          const double* score_gradient, double* gradient, bool add, int threads) {
   const Rows rows = plan.view(nullptr, 0, nullptr);
   const Transposed view = transpose.view();
   const std::int64_t size = transpose.sum_size();
-  Table sums(size * transpose.sum_tasks);
+  AlignedBuffer<> sums(size * transpose.sum_tasks);
   parallel_for(static_cast<std::int64_t>(transpose.tasks.size()), threads, [&](std::int64_t i) {
     const Transpose::Task& task = transpose.tasks[i];
     if (task.sums < 0) {
-      kernels.linear->scatter(rows, view, credit, transpose.positions, task.first, task.last, add,
-                              gradient);
+      kernels.linear->scatter(rows, view, score_gradient, transpose.positions, task.first,
+                              task.last, add, gradient);
     } else {
       double* own = sums.data() + task.sums * size;
       std::fill_n(own, size, 0.0);
-      kernels.linear->sum_runs(rows, credit, transpose.positions, transpose.view(task), own);
+      kernels.linear->sum_runs(rows, score_gradient, transpose.positions, transpose.view(task),
+                               own);
     }
   });
   for (std::size_t slot = 0; slot < transpose.frequent.size(); ++slot) {

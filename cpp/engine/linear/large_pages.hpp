@@ -32,10 +32,10 @@ void reserve_large(Vector& values, std::size_t n) {
   prefer_large_pages(values.data(), n * sizeof(values[0]));
 }
 
-template <class Real>
-class TableOf {
+template <class Real = double>
+class AlignedBuffer {
  public:
-  explicit TableOf(std::int64_t size) {
+  explicit AlignedBuffer(std::int64_t size) {
     if (size == 0) return;
     const std::size_t page = std::size_t{1} << 21, n = static_cast<std::size_t>(size);
     if (n > (kMostBytes - page) / sizeof(Real)) no_memory("a table", kMostBytes);
@@ -47,16 +47,14 @@ class TableOf {
     if (bytes >= page) madvise(data_, bytes, MADV_HUGEPAGE);
 #endif
   }
-  TableOf(const TableOf&) = delete;
-  TableOf& operator=(const TableOf&) = delete;
-  ~TableOf() { std::free(data_); }
+  AlignedBuffer(const AlignedBuffer&) = delete;
+  AlignedBuffer& operator=(const AlignedBuffer&) = delete;
+  ~AlignedBuffer() { std::free(data_); }
 
   Real* data() const { return data_; }
 
  private:
   Real* data_ = nullptr;
 };
-
-using Table = TableOf<double>;
 
 }  // namespace crfkit

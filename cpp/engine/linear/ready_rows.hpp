@@ -32,7 +32,7 @@ class ReadyRows {
 
  private:
   KeptReals weights_;
-  Table table_;
+  AlignedBuffer<> table_;
   Rows view_;
 };
 

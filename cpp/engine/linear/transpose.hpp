@@ -1,9 +1,9 @@
 // The transposed index of a batch: for each attribute, the positions that have it.
 //
 // Built once per batch and used by every gradient.  Most occurrences belong to few attributes
-// (CoNLL-2000: 3.0 M of 4.0 M to 5,500 of 339,000), whose positions lie all over the credits:
+// (CoNLL-2000: 3.0 M of 4.0 M to 5,500 of 339,000), whose positions lie all over the gradients:
 // pulled attribute by attribute, each comes from the outer cache or from memory.  Theirs are
-// therefore cut into runs by blocks of positions whose credits fit into the inner cache.
+// therefore cut into runs by blocks of positions whose gradients fit into the inner cache.
 //
 // All cuts depend on the data alone; threads take tasks, and sums of tasks are added in order.
 #pragma once
@@ -20,7 +20,7 @@ namespace crfkit {
 struct Transpose : Index {
   static constexpr std::int64_t kTask = 1 << 15;          // occurrences of rare attributes
   static constexpr std::int64_t kRunTask = 1 << 18;       // occurrences of frequent attributes
-  static constexpr std::int64_t kBlockBytes = 512 << 10;  // credits of a block of positions
+  static constexpr std::int64_t kBlockBytes = 512 << 10;  // gradients of a block of positions
   static constexpr std::int64_t kSumBytes = 64 << 20;     // sums of all tasks together
   static constexpr std::int64_t kFrequent = 64;
 

@@ -140,7 +140,7 @@ class CompiledOf {
         cell_[(place_[a] >> 1) + i] = {Real{0}, column_[first + i], i + 1 == n};
     }
     const std::int64_t rows = static_cast<std::int64_t>(rows_.size());
-    table_ = std::make_unique<TableOf<Real>>(rows * step_);
+    table_ = std::make_unique<AlignedBuffer<Real>>(rows * step_);
     std::fill_n(table_->data(), rows * step_, static_cast<Real>(partial_ ? kNoWeight : 0.0));
     if (!partial_) return;
     for (std::int64_t r = 0; r < rows; ++r)
@@ -159,7 +159,7 @@ class CompiledOf {
   std::vector<CellOf<Real>> cell_;
   std::vector<float> alone_;
   std::vector<Lone> lone_;
-  std::unique_ptr<TableOf<Real>> table_;
+  std::unique_ptr<AlignedBuffer<Real>> table_;
 };
 
 using Compiled = CompiledOf<double>;

@@ -40,7 +40,7 @@ void CoordinateTrainer::run(const Kernels& kernels, Written w, Reals strengths, 
   Task task = {};
   task.query = Query::sum;
   task.value = value_of_.data();
-  task.credits.node = found_.data();
+  task.gradients.node = found_.data();
   const Handle prepared = prepare(kernels, p, task);
   CoordinateBlock block(data_.labels);
   for (std::int64_t a = 0; a < data_.attributes(); ++a) {
@@ -141,9 +141,9 @@ void CoordinateTrainer::update_small(const Kernels& kernels, const Problem& whol
     Task task = {};
     task.query = Query::sum;
     task.value = value_of_.data() + n;
-    task.credits.node = found_.data() + first * L;
-    task.credits.edge = edge.data();
-    task.credits.edge_step = static_cast<std::int64_t>(L) * L;
+    task.gradients.node = found_.data() + first * L;
+    task.gradients.edge = edge.data();
+    task.gradients.edge_step = static_cast<std::int64_t>(L) * L;
     kernels.run(p, task, prepared, &one, 1, pooled_.data(), nullptr);
     const std::int32_t* gold = data_.label.data() + first;
     for (std::int64_t t = 1; t < T; ++t) {
@@ -151,8 +151,8 @@ void CoordinateTrainer::update_small(const Kernels& kernels, const Problem& whol
       block.g[gold[t - 1] * L + gold[t]] -= c;
     }
     for (int j = 0; j < L; ++j) {
-      block.add(L * L + j, c, 1.0, task.credits.node[j]);
-      block.add((L + 1) * L + j, c, 1.0, task.credits.node[(T - 1) * L + j]);
+      block.add(L * L + j, c, 1.0, task.gradients.node[j]);
+      block.add((L + 1) * L + j, c, 1.0, task.gradients.node[(T - 1) * L + j]);
     }
     block.g[L * L + gold[0]] -= c;
     block.g[(L + 1) * L + gold[T - 1]] -= c;

@@ -16,7 +16,7 @@
 #include "engine/linear/index.hpp"
 #include "engine/sequential/labeled.hpp"
 #include "shared/kernels.hpp"
-#include "shared/soft.hpp"
+#include "shared/live.hpp"
 
 namespace crfkit {
 

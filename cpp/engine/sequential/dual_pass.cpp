@@ -28,17 +28,17 @@ void Barrier::wait() {
 }
 
 PassTotals DualPass::run() {
-  Team team;
-  team_ = &team;
-  threads_ = 1 + team.start(threads_ - 1, [this](int me) {
+  ThreadGroup group;
+  running_ = &group;
+  threads_ = 1 + group.start(threads_ - 1, [this](int me) {
     complete_.wait(false, std::memory_order_acquire);
     work(me);
   });
   barrier_.set(threads_);
   complete_.store(true, std::memory_order_release);
   complete_.notify_all();
-  team.attempt([this] { work(0); });
-  team.finish();
+  group.attempt([this] { work(0); });
+  group.finish();
   return totals_;
 }
 
@@ -112,7 +112,7 @@ void DualPass::attempt(Work work) {
   try {
     work();
   } catch (...) {
-    team_->fail();
+    running_->fail();
     failed_ = true;
   }
 }

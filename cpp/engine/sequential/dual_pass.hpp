@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/threads/team.hpp"
+#include "engine/threads/thread_group.hpp"
 #include "shared/kernels.hpp"
 
 namespace crfkit {
@@ -105,7 +105,7 @@ class DualPass {
   Barrier barrier_;
   std::atomic<bool> complete_{false};  // all threads have started
   std::atomic<bool> failed_{false};
-  Team* team_ = nullptr;  // while it runs
+  ThreadGroup* running_ = nullptr;  // while it runs
   PassTotals totals_;
 };
 

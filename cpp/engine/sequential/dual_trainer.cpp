@@ -160,23 +160,23 @@ template <class Node, class Edge>
 void DualTrainer::gather_some(std::int64_t n, std::int64_t end, bool squares, Node node, Edge edge,
                               double* sum, std::vector<double>& small) const {
   const Occurrences o = data_.occurrences();
-  std::vector<double> credit(L_);
+  std::vector<double> gradient(L_);
   for (; n < end; ++n) {
     worked(64 * data_.positions_of(n));
     const double c = data_.weight(n);
     const std::int64_t first = data_.seq_ptr.data()[n], last = first + data_.positions_of(n) - 1;
     for (std::int64_t p = first; p < data_.seq_ptr.data()[n + 1]; ++p) {
       for (int y = 0; y < L_; ++y) {
-        credit[y] = c * node(p, y);
-        if (p == first) small[kept_ + y] += credit[y];
-        if (p == last) small[kept_ + step_ + y] += credit[y];
+        gradient[y] = c * node(p, y);
+        if (p == first) small[kept_ + y] += gradient[y];
+        if (p == last) small[kept_ + step_ + y] += gradient[y];
       }
       for (std::int64_t i = o.ptr[p]; i < o.ptr[p + 1]; ++i) {
         const std::uint32_t a = static_cast<std::uint32_t>(o.attr[i]);
         if (a >= static_cast<std::uint64_t>(data_.attributes())) continue;
         const double value = o.value ? squares ? o.value[i] * o.value[i] : o.value[i] : 1.0;
         for (std::int64_t k = data_.row_ptr.data()[a]; k < data_.row_ptr.data()[a + 1]; ++k)
-          sum[k] += value * credit[data_.column.data()[k]];
+          sum[k] += value * gradient[data_.column.data()[k]];
       }
     }
     edge(n, c, small);

@@ -12,7 +12,7 @@
 
 #include "engine/checks.hpp"
 #include "engine/kept.hpp"
-#include "engine/sequential/edged.hpp"
+#include "engine/sequential/edge_occurrences.hpp"
 #include "engine/sequential/segmented.hpp"
 #include "shared/rows.hpp"
 
@@ -30,16 +30,17 @@ struct Labeled {
   std::optional<KeptReals> share;  // [N] weights of the sequences
   // [(tables + 2) * L] 0 or -inf for transitions (and lengths), start, stop
   std::optional<KeptReals> forbidden;
-  std::optional<Segmented> segments;  // none: chains
-  int order;                          // k: labels before that a transition looks at
-  std::optional<Edged> edges;         // chains of order 1
+  std::optional<Segmented> segments;     // none: chains
+  int order;                             // k: labels before that a transition looks at
+  std::optional<EdgeOccurrences> edges;  // chains of order 1
 
   Labeled(const KeptPointers& seq_ptr_, const KeptPointers& attr_ptr_, const KeptIntegers& attr_,
           const std::optional<KeptReals>& value_, const KeptIntegers& label_, int labels_,
           const KeptPointers& row_ptr_, const KeptIntegers& column_,
           const KeptIntegers& transition_cell_, bool start_, bool stop_,
           const std::optional<KeptReals>& share_, const std::optional<KeptReals>& forbidden_,
-          const std::optional<Segmented>& segments_, int order_, const std::optional<Edged>& edges_)
+          const std::optional<Segmented>& segments_, int order_,
+          const std::optional<EdgeOccurrences>& edges_)
       : seq_ptr(seq_ptr_),
         attr_ptr(attr_ptr_),
         attr(attr_),

@@ -7,7 +7,7 @@
 
 #include "engine/sequential/learner.hpp"
 #include "shared/kernels.hpp"
-#include "shared/margins.hpp"
+#include "shared/learned.hpp"
 
 namespace crfkit {
 

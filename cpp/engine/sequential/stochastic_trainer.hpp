@@ -7,7 +7,7 @@
 #include "engine/handles.hpp"
 #include "engine/sequential/learner.hpp"
 #include "shared/kernels.hpp"
-#include "shared/stochastic.hpp"
+#include "shared/learned.hpp"
 
 namespace crfkit {
 

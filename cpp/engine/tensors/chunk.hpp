@@ -1,4 +1,4 @@
-// A few sequences of a tensor, copied out as doubles for one call of a kernel, and their credits.
+// A few sequences of a tensor, copied out as doubles for one call of a kernel, and their gradients.
 #pragma once
 
 #include <algorithm>
@@ -79,9 +79,11 @@ class Chunk {
 
   double* node(std::int64_t position) const { return node_.data() + position * L_; }
   const double* edge(std::int64_t position) const { return edge_.data() + position * L_ * L_; }
-  double* node_credit(std::int64_t position) const { return node_credit_.data() + position * L_; }
-  double* edge_credit(std::int64_t position) const {
-    return edge_credit_.data() + position * L_ * L_;
+  double* node_gradient(std::int64_t position) const {
+    return node_gradient_.data() + position * L_;
+  }
+  double* edge_gradient(std::int64_t position) const {
+    return edge_gradient_.data() + position * L_ * L_;
   }
 
   Problem problem(const Problem& shared) const {
@@ -93,14 +95,14 @@ class Chunk {
     return p;
   }
 
-  // Room for the credits of nodes, and of edges by position.
-  void take_credits(Task* task) {
-    task->credits.node = node_credit_.of(static_cast<std::size_t>(positions() * L_));
+  // Room for the gradients of nodes, and of edges by position.
+  void take_gradients(Task* task) {
+    task->gradients.node = node_gradient_.of(static_cast<std::size_t>(positions() * L_));
     if (!c_.edge) return;
-    task->credits.edge_step = L_ * L_;
-    task->credits.edge = edge_credit_.of(static_cast<std::size_t>(positions() * L_ * L_));
+    task->gradients.edge_step = L_ * L_;
+    task->gradients.edge = edge_gradient_.of(static_cast<std::size_t>(positions() * L_ * L_));
     for (std::int64_t i = 0; i < count(); ++i)
-      if (length(i) > 0) std::fill_n(edge_credit(begin(i)), L_ * L_, 0.0);
+      if (length(i) > 0) std::fill_n(edge_gradient(begin(i)), L_ * L_, 0.0);
   }
 
   // All sequences; they were added by falling length, as kernels want them.
@@ -114,8 +116,8 @@ class Chunk {
   const TensorChains& c_;
   std::int64_t L_;
   std::vector<std::int64_t> sequence_, ptr_ = {0}, order_;
-  Room<double> node_, edge_;                // [positions, L], [positions, L, L]
-  Room<double> node_credit_, edge_credit_;  // the same
+  Room<double> node_, edge_;                    // [positions, L], [positions, L, L]
+  Room<double> node_gradient_, edge_gradient_;  // the same
 };
 
 }  // namespace crfkit

@@ -67,15 +67,15 @@ class GivenLabels {
     }
   }
 
-  // Adds `by` to the credits of the parts of one labeling; `pooled` as the kernels lay it out.
+  // Adds `by` to the gradients of the parts of one labeling; `pooled` as the kernels lay it out.
   void count(const Chunk& chunk, std::int64_t i, double by, double* pooled) const {
     const std::int64_t begin = chunk.begin(i), T = chunk.length(i), L = c_.labels, step = padded(L);
     for (std::int64_t n = 0; n < T; ++n) {
-      chunk.node_credit(begin + n)[label_[n]] += by;
+      chunk.node_gradient(begin + n)[label_[n]] += by;
       if (n == 0) continue;
       const std::int64_t h = std::min<std::int64_t>(n, c_.order);
       if (c_.edge) {
-        chunk.edge_credit(begin + n)[cell(n, 1)] += by;
+        chunk.edge_gradient(begin + n)[cell(n, 1)] += by;
       } else {
         std::int64_t at = 2 * step;
         for (std::int64_t g = 1, rows = L; g < h; ++g, rows *= L) at += rows * step;

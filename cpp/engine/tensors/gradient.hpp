@@ -1,4 +1,4 @@
-// Where a gradient goes: tensors of torch, filled from the credits of chunks.
+// Where a gradient goes: tensors of torch, filled from the gradients of chunks.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct GradientTensors {
     if (c.edge) clear_edges(c, b);
   }
 
-  // The credits of sequence number i of a chunk; `again`: added to those that were given before.
+  // The gradients of sequence number i of a chunk; `again`: added to those that were given before.
   void give(const TensorChains& c, const Chunk& chunk, std::int64_t i, bool again) const {
     const std::int64_t b = chunk.sequence(i), L = c.labels, begin = chunk.begin(i);
     const bool add = again || c.index;  // an index could name a row twice
@@ -32,14 +32,14 @@ struct GradientTensors {
       if (c.edge) clear_edges(c, b);
     }
     for (std::int64_t n = 0; n < chunk.length(i); ++n) {
-      node.at(b, c.row(b, n), [&](auto* to) { put(chunk.node_credit(begin + n), L, add, to); });
+      node.at(b, c.row(b, n), [&](auto* to) { put(chunk.node_gradient(begin + n), L, add, to); });
       if (c.edge && n > 0)
         edge[0].at(b, c.edge_row(b, n),
-                   [&](auto* to) { put(chunk.edge_credit(begin + n), L * L, true, to); });
+                   [&](auto* to) { put(chunk.edge_gradient(begin + n), L * L, true, to); });
     }
   }
 
-  // The pooled credits of start, stop and tables, without padding.
+  // The pooled gradients of start, stop and tables, without padding.
   void give_pooled(const TensorChains& c, const std::vector<double>& pooled) const {
     const std::int64_t L = c.labels, step = padded(L);
     std::int64_t at = 0;

@@ -40,15 +40,18 @@ inline void hessian_of_chains(const Kernels& kernels, const TensorChains& c,
         continue;
       }
       along.add(b);  // may hold anything: what comes of it is this sequence's own
-      Task credits = {};
-      chunk.take_credits(&credits);
+      Task gradients = {};
+      chunk.take_gradients(&gradients);
       Tangents tangents = {};
       tangents.along = {along.node(0),    task.along->start,
                         task.along->stop, c.edge ? along.edge(0) : task.along->tables[0],
                         shared.edge_step, 0};
-      tangents.made = {chunk.node_credit(0), sums,
-                       sums + step,          c.edge ? chunk.edge_credit(0) : sums + 2 * step,
-                       shared.edge_step,     static_cast<int>(c.edge ? L : step)};
+      tangents.made = {chunk.node_gradient(0),
+                       sums,
+                       sums + step,
+                       c.edge ? chunk.edge_gradient(0) : sums + 2 * step,
+                       shared.edge_step,
+                       static_cast<int>(c.edge ? L : step)};
       tangents.weight = task.weight[b];
       kernels.tangents(chunk.problem(shared), 0, tangents, scratch.get());
       task.dot[b] = tangents.dot;

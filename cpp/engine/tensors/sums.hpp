@@ -111,10 +111,11 @@ class SumBlock {
     if (free_.count() > 0) sweep(free_, 1.0);
   }
 
-  // Adds sign * log Z of the sequences of a chunk to their values, and their credits to gradients.
+  // Adds sign * log Z of the sequences of a chunk to their values, and their gradients to
+  // gradients.
   void sweep(Chunk& chunk, double sign) {
     const std::int64_t count = chunk.count();
-    const bool credits = task_.gradient != nullptr;
+    const bool gradients = task_.gradient != nullptr;
     value_.resize(count);
     weight_.resize(count);
     in_logs_.assign(count, 0);
@@ -126,9 +127,9 @@ class SumBlock {
     task.weight = weight_.data();
     task.value = value_.data();
     task.in_logs = in_logs_.data();
-    if (credits) chunk.take_credits(&task);
+    if (gradients) chunk.take_gradients(&task);
     kernels_.run(chunk.problem(shared_), task, tables_, chunk.order(), count,
-                 credits ? part_.data() : nullptr, scratch_.get());
+                 gradients ? part_.data() : nullptr, scratch_.get());
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t b = chunk.sequence(i);
       bool again = false;
@@ -138,9 +139,9 @@ class SumBlock {
         gold_.read(b);
         again = gold_.unknown();
         task_.value[b] = std::max(task_.value[b], 0.0);
-        if (credits && !again) gold_.count(chunk, i, -weight_[i], part_.data());
+        if (gradients && !again) gold_.count(chunk, i, -weight_[i], part_.data());
       }
-      if (credits) task_.gradient->give(c_, chunk, i, again);
+      if (gradients) task_.gradient->give(c_, chunk, i, again);
     }
     for (std::size_t i = 0; i < part_.size(); ++i) (*pooled_)[i] += part_[i];
   }

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "engine/threads/team.hpp"
+#include "engine/threads/thread_group.hpp"
 
 namespace crfkit {
 
@@ -24,17 +24,17 @@ void parallel_for(std::int64_t count, int threads, Work work) {
     return;
   }
   std::atomic<std::int64_t> next{0};
-  Team team;
+  ThreadGroup group;
   const auto loop = [&] {
     for (std::int64_t i; (i = next.fetch_add(1)) < count;) {
-      if (team.failed()) throw Interrupted();
+      if (group.failed()) throw Interrupted();
       worked(kItem);
       work(i);
     }
   };
-  team.start(extra, [&](int) { loop(); });
-  team.attempt(loop);
-  team.finish();
+  group.start(extra, [&](int) { loop(); });
+  group.attempt(loop);
+  group.finish();
 }
 
 }  // namespace crfkit

@@ -45,28 +45,28 @@ inline Blocks make_blocks(const Problem& p, std::int64_t pooled_size, std::int64
   return blocks;
 }
 
-// Answers the task; returns the pooled credits, summed over the blocks (empty when they are not
+// Answers the task; returns the pooled gradients, summed over the blocks (empty when they are not
 // wanted).  Segments of one position each are a chain, and answered as one.
 inline std::vector<double> run_task(const Kernels& kernels, const Problem& p, const Task& task,
-                                    bool credits, int threads) {
+                                    bool gradients, int threads) {
   if (p.shape == Shape::segments && p.longest == 1) {
     Problem chain = p;
     chain.shape = Shape::chain;
     chain.order = 1;
     chain.node = p.segment;
     Task same = task;
-    same.credits.node = task.credits.segment;
+    same.gradients.node = task.gradients.segment;
     if (task.begin) std::fill_n(task.begin, task.k * p.seq_ptr[p.sequences], std::uint8_t{1});
-    return run_task(kernels, chain, same, credits, threads);
+    return run_task(kernels, chain, same, gradients, threads);
   }
-  const std::int64_t size = credits ? kernels.pooled_size(p, !task.credits.no_steps) : 0;
+  const std::int64_t size = gradients ? kernels.pooled_size(p, !task.gradients.no_steps) : 0;
   const Blocks blocks = make_blocks(p, size);
   const Handle tables = prepare(kernels, p, task);
   std::vector<std::vector<double>> pooled(blocks.count());
   parallel_for(blocks.count(), threads, [&](std::int64_t b) {
-    if (credits) pooled[b].assign(size, 0.0);
+    if (gradients) pooled[b].assign(size, 0.0);
     kernels.run(p, task, tables.get(), blocks.order.data() + blocks.first[b],
-                blocks.first[b + 1] - blocks.first[b], credits ? pooled[b].data() : nullptr,
+                blocks.first[b + 1] - blocks.first[b], gradients ? pooled[b].data() : nullptr,
                 nullptr);
   });
   std::vector<double> sum(size, 0.0);

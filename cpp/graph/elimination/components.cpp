@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/threads/parallel.hpp"
-#include "graph/elimination/ball.hpp"
+#include "graph/elimination/bounded_search.hpp"
 #include "graph/elimination/plan.hpp"
 #include "graph/elimination/search.hpp"
 #include "graph/union_find.hpp"
@@ -65,10 +65,10 @@ void Components::refuse_wide(const Factors& f, const Reduction& left, double bud
     if (!can_anneal(n, n / arity)) large.push_back(c);
   }
   if (large.empty()) return;
-  const Balls balls(f, left);
+  const BoundedSearch search(f, left);
   parallel_for(static_cast<std::int64_t>(large.size()), threads, [&](std::int64_t i) {
     Component& c = component[large[i]];
-    c.cells = balls.too_wide(c.variable, budget);
+    c.cells = search.too_wide(c.variable, budget);
     refused_[large[i]] = c.cells > 0.0;
   });
 }

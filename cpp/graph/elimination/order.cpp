@@ -194,11 +194,11 @@ void GreedyOrder::add(std::int32_t u, std::int32_t v) {
 }
 
 Order find_order(const PrimalGraph& graph, double most, int threads) {
-  const Peeled peeled(graph);
-  Order made = {peeled.order, peeled.cells, peeled.work, peeled.cells <= most};
-  if (peeled.core.size() == 0 || !made.complete) return made;
-  const Order core = core_order(peeled.core, most, threads);
-  for (const std::int32_t v : core.variable) made.variable.push_back(peeled.variable[v]);
+  const LowDegree low(graph);
+  Order made = {low.order, low.cells, low.work, low.cells <= most};
+  if (low.core.size() == 0 || !made.complete) return made;
+  const Order core = core_order(low.core, most, threads);
+  for (const std::int32_t v : core.variable) made.variable.push_back(low.variable[v]);
   made.cells += core.cells;
   made.work += core.work;
   made.complete = core.complete;

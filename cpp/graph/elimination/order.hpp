@@ -10,7 +10,7 @@
 #include <queue>
 #include <vector>
 
-#include "graph/elimination/peel.hpp"
+#include "graph/elimination/low_degree.hpp"
 
 namespace crfkit {
 

@@ -179,8 +179,8 @@ inline double average(const BlockVisits& v, const Averaging& a, std::int64_t fir
     for (std::int64_t i = 0; i < labels; ++i) mean[i] = 0.0;
     for (std::int64_t p = from; p < to; ++p) {
       double* out = mean + (v.at[p] - v.at[from]);
-      for (std::int64_t i = v.pull_ptr[p]; i < v.pull_ptr[p + 1]; ++i)
-        add_mean(v, v.pull[i], v.width[p], a.node, out);
+      for (std::int64_t i = v.local_ptr[p]; i < v.local_ptr[p + 1]; ++i)
+        add_mean(v, v.local[i], v.width[p], a.node, out);
       for (int l = 0; l < v.width[p]; ++l) rows.row(p)[l] = v.own[v.at[p] + l] + out[l];
     }
     const double total = rows.up();

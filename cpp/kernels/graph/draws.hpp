@@ -1,7 +1,7 @@
 // Gibbs draws of single variables: lanes are variables of one class, which share no factor.
 #pragma once
 
-#include "kernels/graph/pulls.hpp"
+#include "kernels/graph/local_scores.hpp"
 #include "kernels/simd/random.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -25,14 +25,15 @@ inline void add_marginals(const BlockVisits& v, const Drawing& d, std::int64_t p
   const int n = v.width[p];
   for (int l = 0; l < n; ++l) d.node[v.at[p] + l] += chance[l * step];
   if (!d.cliques) return;
-  for (std::int64_t i = v.pull_ptr[p]; i < v.pull_ptr[p + 1]; ++i) {
-    const Pull& pull = v.pull[i];
-    if (!pull.clique) continue;
+  for (std::int64_t i = v.local_ptr[p]; i < v.local_ptr[p + 1]; ++i) {
+    const LocalFactor& local = v.local[i];
+    if (!local.clique) continue;
     std::int64_t cells = 1;  // of the others, which lie before the axis of this variable
-    const std::int64_t cell = cell_of(v, pull, d.label) / n;
-    cells *= v.width[pull.next.position];
-    for (std::int32_t k = 0; k < pull.more; ++k) cells *= v.width[v.other[pull.rest + k].position];
-    double* out = pull.clique + d.shift + cell;  // [n, cells]
+    const std::int64_t cell = cell_of(v, local, d.label) / n;
+    cells *= v.width[local.next.position];
+    for (std::int32_t k = 0; k < local.more; ++k)
+      cells *= v.width[v.other[local.rest + k].position];
+    double* out = local.clique + d.shift + cell;  // [n, cells]
     for (int l = 0; l < n; ++l) out[l * cells] += chance[l * step];
   }
 }

@@ -1,8 +1,8 @@
 // Compiled once per instruction set: messages along paths, trees and orders of variables.
 #include "shared/path_messages.hpp"
 
-#include "kernels/graph/few_visits.hpp"
-#include "kernels/graph/sender.hpp"
+#include "kernels/graph/messages_to_variable.hpp"
+#include "kernels/graph/small_pair_visits.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 namespace {
@@ -11,16 +11,16 @@ template <class Use>
 void with_rule(const Messages& m, const Rooms& rooms, double* scratch, double* weighed, Use use) {
   switch (m.rule) {
     case MessageRule::sums: {
-      Sender<Sums> sender(m, rooms, scratch, weighed);
-      return use(sender);
+      MessagesToVariable<Sums> messages(m, rooms, scratch, weighed);
+      return use(messages);
     }
     case MessageRule::maxima: {
-      Sender<Maxima> sender(m, rooms, scratch, weighed);
-      return use(sender);
+      MessagesToVariable<Maxima> messages(m, rooms, scratch, weighed);
+      return use(messages);
     }
     default: {
-      Sender<LogSums> sender(m, rooms, scratch, weighed);
-      return use(sender);
+      MessagesToVariable<LogSums> messages(m, rooms, scratch, weighed);
+      return use(messages);
     }
   }
 }
@@ -34,59 +34,61 @@ std::int64_t scratch_size(const MessageSizes& sizes) { return rooms_of(sizes).si
 
 void send(const Messages& m, const std::int32_t* place, const std::int64_t* stage_ptr,
           std::int64_t stages, double* scratch) {
-  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& sender) {
+  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& messages) {
     for (std::int64_t s = 0; s < stages; ++s) {
       for (std::int64_t i = stage_ptr[s]; i < stage_ptr[s + 1]; ++i) {
         if (i + 2 * kAhead < stage_ptr[stages])
-          sender.look_ahead(place[i + 2 * kAhead], place[i + kAhead]);
-        sender.send(place[i]);
+          messages.look_ahead(place[i + 2 * kAhead], place[i + kAhead]);
+        messages.send(place[i]);
       }
-      sender.flush();
+      messages.flush();
     }
   });
 }
 
 void visit(const Messages& m, const std::int32_t* variable, std::int64_t count,
            const std::int32_t* target, double* scratch) {
-  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& sender) {
-    for (std::int64_t i = 0; i < count; ++i) sender.visit(variable[i], target);
-    sender.flush();
+  with_rule(m, rooms_of(m.sizes), scratch, nullptr, [&](auto& messages) {
+    for (std::int64_t i = 0; i < count; ++i) messages.visit(variable[i], target);
+    messages.flush();
   });
 }
 
 void weigh(const Messages& m, std::int64_t first, std::int64_t last, double* out, double* scratch) {
-  with_rule(m, rooms_of(m.sizes), scratch, out, [&](auto& sender) {
+  with_rule(m, rooms_of(m.sizes), scratch, out, [&](auto& messages) {
     for (std::int64_t f = first; f < last; ++f) {
       const std::int32_t place = m.graph.member[m.graph.member_ptr[f]];
-      if (!m.active || m.active[m.graph.place[place].variable]) sender.make(place);
+      if (!m.active || m.active[m.graph.place[place].variable]) messages.make(place);
     }
-    sender.flush();
+    messages.flush();
   });
 }
 
 template <class Op, bool Watched>
-void visit_few_with(const FewMessages& m, std::int64_t first, std::int64_t last, double* scratch) {
+void visit_small_pairs_with(const SmallPairMessages& m, std::int64_t first, std::int64_t last,
+                            double* scratch) {
   switch (m.labels) {
     case 2:
-      return FewVisits<Op, 2, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 2, Watched>(m, scratch).run(first, last);
     case 3:
-      return FewVisits<Op, 3, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 3, Watched>(m, scratch).run(first, last);
     case 4:
-      return FewVisits<Op, 4, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 4, Watched>(m, scratch).run(first, last);
     case 6:
-      return FewVisits<Op, 6, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 6, Watched>(m, scratch).run(first, last);
     default:
-      return FewVisits<Op, 8, Watched>(m, scratch).run(first, last);
+      return SmallPairVisits<Op, 8, Watched>(m, scratch).run(first, last);
   }
 }
 
-void visit_few(const FewMessages& m, std::int64_t first, std::int64_t last, double* scratch) {
+void visit_small_pairs(const SmallPairMessages& m, std::int64_t first, std::int64_t last,
+                       double* scratch) {
   if (m.rule == MessageRule::maxima) {
-    visit_few_with<Maxima, false>(m, first, last, scratch);
+    visit_small_pairs_with<Maxima, false>(m, first, last, scratch);
   } else if (m.watched) {
-    visit_few_with<Sums, true>(m, first, last, scratch);
+    visit_small_pairs_with<Sums, true>(m, first, last, scratch);
   } else {
-    visit_few_with<Sums, false>(m, first, last, scratch);
+    visit_small_pairs_with<Sums, false>(m, first, last, scratch);
   }
 }
 
@@ -119,7 +121,7 @@ const PathKernels path_messages = {
     .send = send,
     .visit = visit,
     .weigh = weigh,
-    .visit_few = visit_few,
+    .visit_small_pairs = visit_small_pairs,
     .exponentiate = exponentiate,
     .packed_size = packed_cells,
     .pack = pack_table,

@@ -15,9 +15,9 @@ double score(const BlockVisits& v, const std::int32_t* label, std::int64_t first
     if (v.parent[p] >= 0)
       sum += v.edge_scale[p] *
              v.edge[p][static_cast<std::int64_t>(label[v.parent[p]]) * v.width[p] + label[p]];
-    for (std::int64_t i = v.pull_ptr[p]; i < v.pull_ptr[p + 1]; ++i)
-      if (v.pull[i].first)
-        sum += v.pull[i].scale * v.pull[i].table[cell_of(v, v.pull[i], label) + label[p]];
+    for (std::int64_t i = v.local_ptr[p]; i < v.local_ptr[p + 1]; ++i)
+      if (v.local[i].first)
+        sum += v.local[i].scale * v.local[i].table[cell_of(v, v.local[i], label) + label[p]];
   }
   return sum;
 }
@@ -28,8 +28,8 @@ double expected(const BlockVisits& v, const double* node, std::int64_t first, st
   for (std::int64_t p = first; p < last; ++p) {
     const int n = v.width[p];
     for (int l = 0; l < n; ++l) scratch[l] = 0.0;
-    for (std::int64_t i = v.pull_ptr[p]; i < v.pull_ptr[p + 1]; ++i)
-      if (v.pull[i].first) add_mean(v, v.pull[i], n, node, scratch);
+    for (std::int64_t i = v.local_ptr[p]; i < v.local_ptr[p + 1]; ++i)
+      if (v.local[i].first) add_mean(v, v.local[i], n, node, scratch);
     for (int l = 0; l < n; ++l)
       if (node[v.at[p] + l] > 0.0) sum += node[v.at[p] + l] * scratch[l];
   }

@@ -7,7 +7,7 @@
 namespace crfkit::CRFKIT_ARCH {
 namespace slice {
 
-struct Prepared {
+struct PreparedSlices {
   double step_peak, local_peak, range, holes;
   const double* local;               // [states]
   const double* matrix[kSliceAxes];  // [n, n]
@@ -17,8 +17,9 @@ struct Prepared {
 
 inline constexpr std::int64_t kHead = 8;
 
-inline Prepared places(const SliceFamily& family, const double* prepared) {
-  Prepared p = {prepared[0], prepared[1], prepared[2], prepared[3], prepared + kHead, {}, {}, {}};
+inline PreparedSlices places(const SliceFamily& family, const double* prepared) {
+  PreparedSlices p = {prepared[0],      prepared[1], prepared[2], prepared[3],
+                      prepared + kHead, {},          {},          {}};
   const double* at = p.local + family.states;
   for (int i = 0; i < family.axes; ++i) {
     const std::int64_t n = family.axis[i].width;
@@ -52,7 +53,7 @@ inline double open(double* x, std::int64_t count, double* range, double* holes) 
 }
 
 inline void prepare(const Factors& f, const SliceFamily& family, double* prepared) {
-  const Prepared p = places(family, prepared);
+  const PreparedSlices p = places(family, prepared);
   double *local = const_cast<double*>(p.local), step_peak = 0.0, range = 0.0, holes = 0.0;
   for (std::int64_t s = 0; s < family.states; ++s) {
     local[s] = 0.0;

@@ -332,7 +332,7 @@ class Sweep {
   static constexpr int kMostRoles = kSliceRoles;
   const Factors& f_;
   const SliceFamily& family_;
-  const Prepared p_;
+  const PreparedSlices p_;
   const SliceLanes& lanes_;
   std::int64_t rows_, own_cells_ = 0, size_;
   double *alpha_, *own_, *factor_, *buffer_[2], *inner_, *adjoint_, *marginal_, *sums_, *panel_;

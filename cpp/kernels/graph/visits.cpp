@@ -2,7 +2,7 @@
 //
 // A visit takes the max-marginals of factors, adds them up and gives shares of the sum back:
 // Kolmogorov (2006) for pairs, Kolmogorov (2015) for any number of variables.  Which factors are
-// asked, and who gets which share, is decided by the engine (graph/visits.hpp).
+// asked, and who gets which share, is decided by the engine (graph/visits/visits.hpp).
 #include "shared/visits.hpp"
 
 #include "kernels/simd/simd.hpp"

@@ -199,9 +199,9 @@ class DualVisit : DualScores {
       for (int h = 0; h < d_.order; ++h)
         for (int m = 0; m < probabilities.table[h].blocks; ++m) {
           const std::int64_t at = layout.table[h] - layout.table[0];
-          add_credits(probabilities.table[h], m, sums.products + b * table_ + at, edge + at);
+          add_gradients(probabilities.table[h], m, sums.products + b * table_ + at, edge + at);
         }
-      hand_back_credits(edge, L_, step_, d_.order);
+      hand_back_gradients(edge, L_, step_, d_.order);
       take({c.sequences[b], c.rows, b, c.score, found, c.kept, listed(edge), log_z[b]}, visits[b]);
     }
   }

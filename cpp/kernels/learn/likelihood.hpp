@@ -2,7 +2,7 @@
 //
 // The loss of a sequence is weight * (log Z - score of its gold), Sutton & McCallum (2006)
 // eq. 1.20; where gold is a set of labels its score is the log of a second sum, over scores with
-// -inf outside the set, whose credits enter with a negative weight.  Scores of start and stop are
+// -inf outside the set, whose gradients enter with a negative weight.  Scores of start and stop are
 // part of the first and last rows.  Of the score of a gold path the start, the stop and the steps,
 // edge attributes included, are left to the caller, who knows their sums.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace crfkit::CRFKIT_ARCH {
 
-// What a block of groups adds up: credits of start, stop and of the tables, in rows of `step`, or
+// What a block of groups adds up: gradients of start, stop and of the tables, in rows of `step`, or
 // of pairs.
 struct BlockSums {
   double *start, *stop, *edge;
@@ -122,17 +122,17 @@ class GroupLoss {
 
   void subtract_gold() {
     const Gold& gold = e_.gold;
-    each_position([&](double* credit, int lane, std::int64_t p) {
+    each_position([&](double* gradient, int lane, std::int64_t p) {
       if (gold.label) {
-        credit[gold.label[p]] -= weight_[lane];
+        gradient[gold.label[p]] -= weight_[lane];
       } else {
         const double* q = gold.soft + static_cast<std::int64_t>(gold.source[p]) * L_;
-        for (int j = 0; j < L_; ++j) credit[j] -= weight_[lane] * q[j];
+        for (int j = 0; j < L_; ++j) gradient[j] -= weight_[lane] * q[j];
       }
     });
   }
 
-  // The sum over the labelings in the set; its credits are returned.
+  // The sum over the labelings in the set; its gradients are returned.
   double* clamp_and_sum(int* impossible) {
     double* clamped = arena_.take<double>(s_.positions() * step_, 0.0);
     double* negative = arena_.take<double>(lanes_);
@@ -175,9 +175,9 @@ struct Workspace {
   Arena block, group;
 };
 
-// Losses and credits of block b; its sums are added to `pooled`: start, stop and tables in rows of
-// `step`.  `impossible` becomes a lane without a labeling, if there is one.  False when a score is
-// not finite.
+// Losses and gradients of block b; its sums are added to `pooled`: start, stop and tables in rows
+// of `step`.  `impossible` becomes a lane without a labeling, if there is one.  False when a score
+// is not finite.
 inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, const Tables& scores,
                            std::int64_t b, Workspace& workspace, double* pooled,
                            std::int64_t* impossible) {
@@ -205,8 +205,8 @@ inline bool evaluate_block(const Evaluation& e, const Tables& probabilities, con
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
   for (int h = 0; h < probabilities.count; ++h)
     for (int m = 0; m < probabilities.table[h].blocks; ++m)
-      add_credits(probabilities.table[h], m, sums.products + layout.table[h] - layout.table[0],
-                  sums.edge + layout.table[h] - layout.table[0]);
+      add_gradients(probabilities.table[h], m, sums.products + layout.table[h] - layout.table[0],
+                    sums.edge + layout.table[h] - layout.table[0]);
   return true;
 }
 

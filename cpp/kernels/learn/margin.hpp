@@ -12,7 +12,7 @@
 #pragma once
 
 #include "kernels/learn/decoded.hpp"
-#include "shared/margins.hpp"
+#include "shared/learned.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

@@ -2,7 +2,7 @@
 //
 // The sweeps look at one table for each step: that of the last h + 1 labels holds the scores of all
 // shorter n-grams that end there as well.  So scores are added up from the shorter ones to the
-// longer ones, and credits from the longer ones to the shorter ones.
+// longer ones, and gradients from the longer ones to the shorter ones.
 #pragma once
 
 #include "kernels/sweep/structure.hpp"
@@ -38,8 +38,8 @@ inline void point_at(const double* table, Problem& p) {
   });
 }
 
-// Credits [tables, step] of such scores as those of each n-gram.
-inline void hand_back_credits(double* credit, int labels, int step, int order) {
+// Gradients [tables, step] of such scores as those of each n-gram.
+inline void hand_back_gradients(double* gradient, int labels, int step, int order) {
   std::int64_t begin[kMaxOrder][3];
   int longer = 0;
   each_longer(labels, order, [&](std::int64_t at, std::int64_t shorter, std::int64_t rows) {
@@ -49,8 +49,8 @@ inline void hand_back_credits(double* credit, int labels, int step, int order) {
     const auto [at, shorter, rows] = begin[longer];
     for (int oldest = 0; oldest < labels; ++oldest)
       for (std::int64_t k = 0; k < rows * step; k += W) {
-        double* sum = credit + shorter * step + k;
-        store(sum, load(sum) + load(credit + (at + oldest * rows) * step + k));
+        double* sum = gradient + shorter * step + k;
+        store(sum, load(sum) + load(gradient + (at + oldest * rows) * step + k));
       }
   }
 }

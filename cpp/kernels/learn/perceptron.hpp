@@ -21,7 +21,7 @@
 
 #include "kernels/learn/decoded.hpp"
 #include "kernels/learn/hildreth.hpp"
-#include "shared/mistakes.hpp"
+#include "shared/learned.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/learn/rules.hpp"
-#include "shared/stochastic.hpp"
+#include "shared/learned.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

@@ -51,7 +51,7 @@ class SegmentAnswer {
     copy();
     SegmentGroupSum(e_, factors_, scores_, positions, sums, arena_)
         .run(terms, &one, forbidden_, &log_z, copy);
-    add_credits(probabilities_.table[0], 0, sums.products, sums.edge);
+    add_gradients(probabilities_.table[0], 0, sums.products, sums.edge);
     for (int c = 0; c < D * step; c += W)
       store(sums.length + c,
             load(sums.length + c) + load(sums.lengths + c) * load(factors_.length + c));

@@ -45,7 +45,7 @@ class SegmentLoss {
       for (std::int64_t c = 0; c < rows_ * step_; c += W)
         store(own + c, load(own + c) + load(clamped + c));
     } else {
-      each_gold(own, [&](double& credit, int lane) { credit -= weight_[lane]; });
+      each_gold(own, [&](double& gradient, int lane) { gradient -= weight_[lane]; });
     }
     return true;
   }
@@ -94,7 +94,7 @@ class SegmentLoss {
     }
   }
 
-  // The sum over the segmentations whose labels are in the set; its credits are returned.
+  // The sum over the segmentations whose labels are in the set; its gradients are returned.
   double* clamp_and_sum(const double* scores, int* impossible) {
     double* clamped = arena_.take<double>(rows_ * step_);
     double* negative = arena_.take<double>(group_.lanes);
@@ -149,7 +149,7 @@ inline bool evaluate_segments(const Evaluation& e, const Tables& probabilities,
   }
   add_partials(e.partials, from.partial, to.partial, step, e.partial_row, e.node);
   gather_loose(e.rows, e.loose, e.node, from.loose, to.loose, e.gradient);
-  add_credits(probabilities.table[0], 0, sums.products, sums.edge);
+  add_gradients(probabilities.table[0], 0, sums.products, sums.edge);
   for (int c = 0; c < D * step; c += W)
     store(sums.length + c, load(sums.length + c) + load(lengths + c) * load(factors.length + c));
   return true;

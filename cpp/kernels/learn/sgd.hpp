@@ -42,12 +42,12 @@ class StochasticVisit {
     node_.prepare(first, last);
     if (s_.edges) edge_.prepare(first + 1, last);
 
-    double* credit = arena_.take<double>(static_cast<std::size_t>(last - first) * step_);
+    double* gradient = arena_.take<double>(static_cast<std::size_t>(last - first) * step_);
     double* small = arena_.take<double>(small_size(), 0.0);
     const Live none = {};
     const LiveEdges edges(s_.edges ? s_.edge.weight : none, edge_.moved(), edge_.scale(), first,
                           s_.edges ? last : first, L_, arena_);
-    const double loss = share * sweep(first, last, credit, small, edges);
+    const double loss = share * sweep(first, last, gradient, small, edges);
     if (!std::isfinite(loss)) return loss;
 
     if (s_.rule == Rule::cumulative) {
@@ -56,8 +56,8 @@ class StochasticVisit {
     }
     const double gain = node_.gain(share);
     for (std::int64_t k = 0; k < (last - first) * step_; k += W)
-      store(credit + k, gain * load(credit + k));
-    node_.take(first, last, [&](std::int64_t p) { return credit + (p - first) * step_; });
+      store(gradient + k, gain * load(gradient + k));
+    node_.take(first, last, [&](std::int64_t p) { return gradient + (p - first) * step_; });
     node_.finish(first, last);
     if (s_.edges) {
       edges.add_changes(s_.label + first, L_, edge_.gain(share));
@@ -88,11 +88,11 @@ class StochasticVisit {
       store(s_.small + k, small * load(s_.small + k));
   }
 
-  // The step of transitions, start and stop; credit [small] is observed - expected.
-  void step_small(const double* credit, double share) const {
+  // The step of transitions, start and stop; gradient [small] is observed - expected.
+  void step_small(const double* gradient, double share) const {
     const Proximal rule{s_.rate, s_.others.l1, s_.others.l2, s_.offset};
     for (std::int64_t k = 0; k < small_size(); k += W) {
-      const Vec g = -share * load(credit + k) * load(s_.exists + k), w = load(s_.small + k);
+      const Vec g = -share * load(gradient + k) * load(s_.exists + k), w = load(s_.small + k);
       Vec memory = load(s_.small_memory + k), after;
       if (s_.rule == Rule::adaptive) {
         memory += g * g;
@@ -106,9 +106,9 @@ class StochasticVisit {
     }
   }
 
-  // Returns the loss of one sequence; credits are gold - marginals: [T, step], and of the tables
+  // Returns the loss of one sequence; gradients are gold - marginals: [T, step], and of the tables
   // [tables + 2, step].  Those of edge attributes stay with them.
-  double sweep(std::int64_t first, std::int64_t last, double* credit, double* small,
+  double sweep(std::int64_t first, std::int64_t last, double* gradient, double* small,
                const LiveEdges& edges) {
     const std::int32_t T = static_cast<std::int32_t>(last - first);
     const std::size_t cells = static_cast<std::size_t>(T) * step_;
@@ -138,20 +138,20 @@ class StochasticVisit {
     const std::size_t shared = static_cast<std::size_t>(s_.tables) * step_;
     const EdgeSums sums = {arena_.take<double>(shared, 0.0), arena_.take<double>(shared, 0.0), 0,
                            s_.edges ? &factors : nullptr};
-    const auto copy = [&] { std::memcpy(credit, node, cells * sizeof(double)); };
+    const auto copy = [&] { std::memcpy(gradient, node, cells * sizeof(double)); };
     const double one = 1.0;
     double log_z;
     copy();
     if (!GroupSum(p, probabilities, scores, rows, arena_)
-             .run(credit, &one, s_.forbidden != nullptr, sums, &log_z, copy))
+             .run(gradient, &one, s_.forbidden != nullptr, sums, &log_z, copy))
       return kNaN;
     const PooledLayout layout(p);
     for (int h = 0; h < s_.order; ++h)
       for (int m = 0; m < probabilities.table[h].blocks; ++m) {
         const std::int64_t at = layout.table[h] - layout.table[0];
-        add_credits(probabilities.table[h], m, sums.products + at, sums.edge + at);
+        add_gradients(probabilities.table[h], m, sums.products + at, sums.edge + at);
       }
-    hand_back_credits(sums.edge, L_, step_, s_.order);
+    hand_back_gradients(sums.edge, L_, step_, s_.order);
     for (std::size_t k = 0; k < shared; k += W) store(small + k, -load(sums.edge + k));
 
     const std::int32_t* gold = s_.label + first;
@@ -165,12 +165,12 @@ class StochasticVisit {
       });
       if (t > 0) score += table[longest * L_ + gold[t]];
       for (int j = 0; j < step_; j += W)
-        store(credit + t * step_ + j, -load(credit + t * step_ + j));
-      credit[t * step_ + gold[t]] += 1.0;
+        store(gradient + t * step_ + j, -load(gradient + t * step_ + j));
+      gradient[t * step_ + gold[t]] += 1.0;
     }
     double *start = small + s_.tables * step_, *stop = start + step_;
-    std::memcpy(start, credit, step_ * sizeof(double));
-    std::memcpy(stop, credit + (T - 1) * step_, step_ * sizeof(double));
+    std::memcpy(start, gradient, step_ * sizeof(double));
+    std::memcpy(stop, gradient + (T - 1) * step_, step_ * sizeof(double));
     return log_z - score;
   }
 

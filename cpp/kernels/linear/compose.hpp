@@ -1,15 +1,16 @@
 // Weights to scores and gradients by scores to gradients by weights, with the sums of rows that
-// attributes share (shared_rows.hpp).  Gradients by scores are called credits in the code.
+// attributes share (shared_rows.hpp).
 //
 //   compose  table[s]    = row(attribute of s) + sum over members m: table[m]      from low levels
 //   up score    node[p]     = sum over the occurrences left at p: their rows and weights gather
-//   table[s]    = sum over positions that have s left: credit + sum over containers: table
+//   table[s]    = sum over positions that have s left: score_gradient + sum over containers: table
 //            gradient    = the columns of table[s] that have weights                from the top
 //            down
-//   loose    gradient of attributes without a row in the table, straight from the credits
+//   loose    gradient of attributes without a row in the table, straight from the gradients by
+//   scores
 //
 // Rows come from the outer cache and wait for the few line fetches that a core can have under way:
-// half of the time of score and gather.  Each block of positions adds up the credits of rows that
+// half of the time of score and gather.  Each block of positions adds up the gradients of rows that
 // it has several times, and finishes what occurs in it alone, before it leaves the inner cache.  No
 // gain: prefetching into the second level only, 8, 12 or 48 rows ahead instead of 24, or fetching
 // the rows of the next group while this one is summed (score -25 %, sums +60 %).
@@ -56,14 +57,14 @@ inline void add_list(Vec (&acc)[V], const double* rows, const std::int32_t* list
   }
 }
 
-// acc += the credits of entry i of an index.
+// acc += the gradients of entry i of an index.
 template <int V>
-inline void add_credits(Vec (&acc)[V], const Transposed& t, std::int64_t i, const double* credit,
-                        std::int64_t step) {
-  if (!t.value) return add_list(acc, credit, t.position, t.ptr[i], t.ptr[i + 1], step);
+inline void add_gradients(Vec (&acc)[V], const Transposed& t, std::int64_t i,
+                          const double* score_gradient, std::int64_t step) {
+  if (!t.value) return add_list(acc, score_gradient, t.position, t.ptr[i], t.ptr[i + 1], step);
   for (std::int64_t j = t.ptr[i]; j < t.ptr[i + 1]; ++j) {
-    prefetch_lines<V>(credit + t.position[j + kAhead] * step);
-    add_row(acc, credit + t.position[j] * step, t.value[j], V * W);
+    prefetch_lines<V>(score_gradient + t.position[j + kAhead] * step);
+    add_row(acc, score_gradient + t.position[j] * step, t.value[j], V * W);
   }
 }
 
@@ -129,38 +130,39 @@ inline bool score_packed(const Evaluation& e, std::int64_t first, std::int64_t l
   return sum_of(probe) + single_probe == 0.0;
 }
 
-// ---- credits to gradients
+// ---- gradients by scores to gradients by weights
 
-// Partial sums of credits, added up while the credits of their block are in the cache, into rows
-// that follow those of the positions.
+// Partial sums of gradients, added up while the gradients of their block are in the cache, into
+// rows that follow those of the positions.
 inline void add_partials(const Transposed& t, std::int64_t first, std::int64_t last, int step,
-                         std::int64_t partial_row, double* credit) {
+                         std::int64_t partial_row, double* score_gradient) {
   for (std::int64_t i = first; i < last; ++i) {
-    double* sum = credit + (partial_row + i) * step;
+    double* sum = score_gradient + (partial_row + i) * step;
     by_panels(step, [&]<int V>(int column) {
       Vec acc[V] = {};
-      add_credits(acc, t, i, credit + column, step);
+      add_gradients(acc, t, i, score_gradient + column, step);
       for (int v = 0; v < V; ++v) store(sum + column + v * W, acc[v]);
     });
   }
 }
 
-// sums of slot[i] += the credits of entry i, for entries [first, last).
-inline void add_to_slots(const Transposed& t, const std::int32_t* slot, const double* credit,
-                         std::int64_t first, std::int64_t last, std::int64_t step, double* sums) {
+// sums of slot[i] += the gradients of entry i, for entries [first, last).
+inline void add_to_slots(const Transposed& t, const std::int32_t* slot,
+                         const double* score_gradient, std::int64_t first, std::int64_t last,
+                         std::int64_t step, double* sums) {
   for (std::int64_t i = first; i < last; ++i) {
     double* sum = sums + slot[i] * step;
     by_panels(static_cast<int>(step), [&]<int V>(int column) {
       Vec acc[V];
       for (int v = 0; v < V; ++v) acc[v] = load(sum + column + v * W);
-      add_credits(acc, t, i, credit + column, step);
+      add_gradients(acc, t, i, score_gradient + column, step);
       for (int v = 0; v < V; ++v) store(sum + column + v * W, acc[v]);
     });
   }
 }
 
-inline void gather_rows(const Rows& r, const Gathering& g, const double* credit, std::int64_t first,
-                        std::int64_t last, double* table, double* gradient) {
+inline void gather_rows(const Rows& r, const Gathering& g, const double* score_gradient,
+                        std::int64_t first, std::int64_t last, double* table, double* gradient) {
   const std::int64_t step = padded(r.width);
   const Composed& c = g.composed;
   for (std::int64_t s = first; s < last; ++s) {
@@ -168,7 +170,7 @@ inline void gather_rows(const Rows& r, const Gathering& g, const double* credit,
     by_panels(static_cast<int>(step), [&]<int V>(int column) {
       Vec acc[V] = {};
       for (int v = 0; g.sums && v < V; ++v) acc[v] = load(g.sums + s * step + column + v * W);
-      add_credits(acc, g.credits, s, credit + column, step);
+      add_gradients(acc, g.gradients, s, score_gradient + column, step);
       add_list(acc, table + column, c.container, c.container_ptr[s], c.container_ptr[s + 1], step);
       for (int v = 0; v < V; ++v) store(sum + column + v * W, acc[v]);
     });
@@ -183,11 +185,11 @@ inline void gather_rows(const Rows& r, const Gathering& g, const double* credit,
 }
 
 // Gradient of loose attributes [first, last).
-inline void gather_loose(const Rows& r, const Loose& loose, const double* credit,
+inline void gather_loose(const Rows& r, const Loose& loose, const double* score_gradient,
                          std::int64_t first, std::int64_t last, double* gradient) {
   const std::int64_t step = padded(r.width);
   const std::int32_t* attribute = loose.attribute;
-  const Transposed& t = loose.credits;
+  const Transposed& t = loose.gradients;
   for (std::int64_t i = first; i < last; ++i) {
     const std::int64_t begin = r.ptr[attribute[i]], end = r.ptr[attribute[i] + 1];
     const std::int64_t from = t.ptr[i], to = t.ptr[i + 1];
@@ -196,14 +198,14 @@ inline void gather_loose(const Rows& r, const Loose& loose, const double* credit
         Vec acc[V] = {};
         for (int v = 0; loose.add && v < V; ++v)
           acc[v] = load_part(gradient + begin + column + v * W, r.width - column - v * W, 0.0);
-        add_credits(acc, t, i, credit + column, step);
+        add_gradients(acc, t, i, score_gradient + column, step);
         for (int v = 0; v < V; ++v)
           store_part(gradient + begin + column + v * W, r.width - column - v * W, acc[v]);
       });
       continue;
     }
     for (std::int64_t k = begin; k < end; ++k) {
-      const double* column = credit + r.column[k];
+      const double* column = score_gradient + r.column[k];
       double sum = loose.add ? gradient[k] : 0.0;
       for (std::int64_t j = from; j < to; ++j) {
         __builtin_prefetch(column + t.position[j + kAhead] * step);

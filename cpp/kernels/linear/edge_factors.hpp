@@ -1,5 +1,4 @@
-// Steps that edge attributes change: the table of one position, and the gradients of its cells
-// (credits in the code).
+// Steps that edge attributes change: the table of one position, and the gradients of its cells.
 //
 //   probability[i, j] = shared[i, j] * product over occurrences of exp(value * weight[cell i, j])
 //
@@ -89,25 +88,25 @@ class EdgeFactors {
     }
   }
 
-  // back[i] = sum over j of probability[i, j] * g[j]; the credits x[i] * probability[i, j] * g[j]
+  // back[i] = sum over j of probability[i, j] * g[j]; the gradients x[i] * probability[i, j] * g[j]
   // are added to those of the steps [labels, step] and of the weights.
   template <int V>
   void push(std::int64_t p, const double* x, const double* g, double* back, double* steps) {
     fill(p);
     const int vectors = V ? V : step_ / W;
     for (int i = 0; i < n_; ++i) {
-      double* credit = steps + static_cast<std::ptrdiff_t>(i) * step_;
+      double* gradient = steps + static_cast<std::ptrdiff_t>(i) * step_;
       Vec sum = {};
       for (int v = 0; v < vectors; ++v) {
         const Vec a = load(own(i) + v * W) * load(g + v * W), share = x[i] * a;
         sum += a;
         store(own(i) + v * W, share);
-        store(credit + v * W, load(credit + v * W) + share);
+        store(gradient + v * W, load(gradient + v * W) + share);
       }
       back[i] = sum_of(sum);
     }
     for (int i = n_; i < step_; ++i) back[i] = 0.0;
-    add_credits(p);
+    add_gradients(p);
   }
 
   // The same two for messages that the shared table has made: out[j] and back[i] get what the
@@ -150,14 +149,14 @@ class EdgeFactors {
     });
   }
 
-  // Credits [labels, labels] that are known already.
-  void add(std::int64_t p, const double* credits, double weight, double* steps) {
+  // Gradients [labels, labels] that are known already.
+  void add(std::int64_t p, const double* gradients, double weight, double* steps) {
     for (int i = 0; i < n_; ++i)
       for (int j = 0; j < n_; ++j) {
-        own(i)[j] = weight * credits[i * n_ + j];
+        own(i)[j] = weight * gradients[i * n_ + j];
         steps[i * step_ + j] += own(i)[j];
       }
-    add_credits(p);
+    add_gradients(p);
   }
 
   // score[i, j] += the scores of position p, [labels, labels].
@@ -208,7 +207,7 @@ class EdgeFactors {
     if (e_.factor) __builtin_prefetch(e_.factor + first);
   }
 
-  // Where the credits of an occurrence are added up, weight by weight.
+  // Where the gradients of an occurrence are added up, weight by weight.
   double* sum_of_row(std::int64_t o) const {
     return e_.target[o] < 0 ? e_.gradient + e_.row[e_.attribute[o]].first
                             : e_.partial + e_.target[o];
@@ -245,7 +244,7 @@ class EdgeFactors {
     });
   }
 
-  void add_credits(std::int64_t p) const {
+  void add_gradients(std::int64_t p) const {
     each(p, [&](std::int64_t o, double value, const EdgeRow& row) {
       double* sum = sum_of_row(o);
       if (full(row)) {
@@ -264,7 +263,7 @@ class EdgeFactors {
   const EdgeRows& e_;
   const double* shared_;
   int n_, step_;
-  double* table_ = nullptr;    // [labels, step] probabilities of a position, then credits
+  double* table_ = nullptr;    // [labels, step] probabilities of a position, then gradients
   double* changed_ = nullptr;  // [labels, step] the shared ones, but while a position is mended
 };
 

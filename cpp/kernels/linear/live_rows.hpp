@@ -10,7 +10,6 @@
 #include "kernels/simd/arena.hpp"
 #include "kernels/simd/simd.hpp"
 #include "shared/live.hpp"
-#include "shared/soft.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

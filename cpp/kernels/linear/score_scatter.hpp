@@ -1,8 +1,8 @@
-// Scores from weights, and gradients by weights from gradients by scores (credits in the code).
+// Scores from weights, and gradients by weights from gradients by scores.
 //
 //   score    out[p, :]    = base + sum over occurrences i of position p: value_i * row(attr_i)
-//   scatter  gradient[k]  = sum over occurrences i of attribute a: value_i * credit[position_i,
-//   c_k]
+//   scatter  gradient[k]  = sum over occurrences i of attribute a: value_i *
+//                            score_gradient[position_i, c_k]
 //
 // Both add rows of doubles held in registers and fetch those to come kAhead occurrences early.
 // Scatter pulls through the transposed index: no atomics, each weight is written once, in order.
@@ -171,20 +171,21 @@ inline bool score_rows(const Rows& r, const Occurrences& o, const double* base, 
                  : score_positions<true, false>(r, o, base, first, last, out, arena);
 }
 
-// ---- credits to gradients
+// ---- gradients by scores to gradients by weights
 
-// Credit rows of occurrences: `place` counts positions from the one that `credit` begins with.
+// Gradient rows of occurrences: `place` counts positions from the one that `score_gradient` begins
+// with.
 template <class Place>
 struct Puller {
   const Place* place;
   const double* value;  // or null when all are 1
-  const double* credit;
-  std::int64_t readable;  // doubles from `credit` on
+  const double* score_gradient;
+  std::int64_t readable;  // doubles from `score_gradient` on
   int width;
 
   double value_of(std::int64_t i) const { return value ? value[i] : 1.0; }
   std::int64_t at(std::int64_t i) const { return static_cast<std::int64_t>(place[i]) * width; }
-  const double* ahead(std::int64_t i) const { return credit + at(i + kAhead); }
+  const double* ahead(std::int64_t i) const { return score_gradient + at(i + kAhead); }
 
   template <int V, bool kValues>
   void panel(std::int64_t first, std::int64_t last, int column, double* sum) const {
@@ -193,7 +194,7 @@ struct Puller {
     for (std::int64_t i = first; i < last; ++i) {
       prefetch_row<V>(ahead(i) + column, width - column - 1);
       const std::int64_t from = at(i) + column;
-      add_row(acc, credit + from, kValues ? value[i] : 1.0, readable - from);
+      add_row(acc, score_gradient + from, kValues ? value[i] : 1.0, readable - from);
     }
     for (int v = 0; v < V; ++v) store(sum + column + v * W, acc[v]);
   }
@@ -228,21 +229,21 @@ struct Puller {
     double sum = 0.0;
     for (std::int64_t i = first; i < last; ++i) {
       __builtin_prefetch(ahead(i) + column);
-      sum += value_of(i) * credit[at(i) + column];
+      sum += value_of(i) * score_gradient[at(i) + column];
     }
     return sum;
   }
 };
 
-// Credit rows of frequent attributes, added up block of positions by block into sums[slots,
-// padded(width)]: the credits of a block stay in the inner cache while its runs pass over them, and
-// those of the next block are fetched meanwhile.
-inline void sum_runs(const Rows& r, const double* credit, std::int64_t positions, const Runs& runs,
-                     double* sums) {
+// Gradient rows of frequent attributes, added up block of positions by block into sums[slots,
+// padded(width)]: the gradients of a block stay in the inner cache while its runs pass over them,
+// and those of the next block are fetched meanwhile.
+inline void sum_runs(const Rows& r, const double* score_gradient, std::int64_t positions,
+                     const Runs& runs, double* sums) {
   const std::int64_t step = padded(r.width), block = runs.block_positions * r.width;
   const std::int64_t size = positions * r.width;
   for (std::int64_t b = runs.first_block; b < runs.last_block; ++b) {
-    const Puller<std::uint16_t> puller{runs.offset, runs.value, credit + b * block,
+    const Puller<std::uint16_t> puller{runs.offset, runs.value, score_gradient + b * block,
                                        size - b * block, r.width};
     const std::int64_t count = runs.ptr[b + 1] - runs.ptr[b];
     const std::int64_t share = count > 0 ? (block / count + kPad) / kPad * kPad : 0;
@@ -250,7 +251,7 @@ inline void sum_runs(const Rows& r, const double* credit, std::int64_t positions
     std::int64_t next = (b + 1) * block;
     for (const Run* run = runs.run + runs.ptr[b]; run < runs.run + runs.ptr[b + 1]; ++run) {
       for (const std::int64_t end = next + share; next < end && next < stop; next += kPad)
-        __builtin_prefetch(credit + next, 0, 2);
+        __builtin_prefetch(score_gradient + next, 0, 2);
       puller.add_rows(run->first, run->first + run->count, sums + run->slot * step);
     }
   }
@@ -258,12 +259,13 @@ inline void sum_runs(const Rows& r, const double* credit, std::int64_t positions
 
 // Gradient of the weights of those attributes [first, last) that are not frequent, added to what is
 // there or written over it.
-inline void scatter_rows(const Rows& r, const Transposed& t, const double* credit,
+inline void scatter_rows(const Rows& r, const Transposed& t, const double* score_gradient,
                          std::int64_t positions, std::int64_t first, std::int64_t last, bool add,
                          double* gradient) {
   Arena arena;
   double* sum = arena.take<double>(padded(r.width));
-  const Puller<std::int32_t> puller{t.position, t.value, credit, positions * r.width, r.width};
+  const Puller<std::int32_t> puller{t.position, t.value, score_gradient, positions * r.width,
+                                    r.width};
   const int lines = padded(r.width) / kPad;
   for (std::int64_t a = first; a < last; ++a) {
     const std::int64_t begin = r.ptr[a], count = r.ptr[a + 1] - begin;

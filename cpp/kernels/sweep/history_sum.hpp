@@ -3,7 +3,7 @@
 // A cell is a tuple of k labels: its history, the M = L^(k - 1) tuples of all but the last one, and
 // the last one.  A row is [history][lane][label], and the step into history (m, j) is a product of
 // the lanes' cells of the tuples (a, m, j), a = 0..L - 1, with the matrix [L, L] of that history:
-// structure.hpp.  Rows lie in chunks, [chunk][history][row][lane][label], so that the credits of
+// structure.hpp.  Rows lie in chunks, [chunk][history][row][lane][label], so that the gradients of
 // the steps into the rows of a chunk are one sum of outer products for each history.
 //
 // The first k - 1 positions of a lane have fewer labels before them and tables of their own
@@ -11,8 +11,9 @@
 // does.  The rest is as in packed.hpp.
 #pragma once
 
-#include "kernels/simd/transpose.hpp"
-#include "kernels/sweep/packed.hpp"
+#include "kernels/simd/lanes.hpp"
+#include "kernels/sweep/packed_rows.hpp"
+#include "kernels/sweep/safety.hpp"
 #include "shared/interrupts.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
@@ -22,7 +23,7 @@ class HistorySum {
   // Cells whose outer products are added together: one of each lie in a line of the inner cache.
   static constexpr int kOuterCells = 384, kMostRows = 8;
 
-  // `tables` of all orders; credits of `sums` lie one table after the other, as in PooledLayout.
+  // `tables` of all orders; gradients of `sums` lie one table after the other, as in PooledLayout.
   HistorySum(const Packed& s, const Tables& tables, int labels, const double* weight, bool watched,
              double* node, const EdgeSums& sums, Arena& arena)
       : tables_(tables),
@@ -155,7 +156,7 @@ class HistorySum {
       rescale(node, cells, tuples(t), step_, lane);
     }
   }
-  // Credits of these rows, from row t on; its adjoints are in adjoint_[0].
+  // Gradients of these rows, from row t on; its adjoints are in adjoint_[0].
   void end(const Packed& s, int lane, int t) {
     for (;; --t) {
       collect(node_ + s.position(lane, t) * step_, first(lane, t), adjoint_[0], tuples(t), step_);
@@ -174,7 +175,7 @@ class HistorySum {
       for (int j = 0; j < step_; j += W)
         store(out + m * run + j, x[at(m)] * load(table.matrix(m) + j));
   }
-  // The reverse of it: adjoints of x, and credits of the table.
+  // The reverse of it: adjoints of x, and gradients of the table.
   void draw_in(int h, int lane, const double* x, const double* g, std::ptrdiff_t run,
                double* out) const {
     const Table& table = tables_.table[h - 1];
@@ -270,8 +271,8 @@ class HistorySum {
     clear(ring(r), lanes, s.lanes());
   }
 
-  // Probabilities become credits; adjoints of cells become those of what they were before they were
-  // weighed.
+  // Probabilities become gradients; adjoints of cells become those of what they were before they
+  // were weighed.
   void collect(double* node, const double* cells, double* adjoint, int blocks,
                std::ptrdiff_t run) const {
     for (int j = 0; j < step_; j += W) {
@@ -346,7 +347,7 @@ class HistorySum {
   double* cell_;     // [chunks, histories, rows of a chunk, lanes, step]
   double* ring_;     // [histories, rows of a chunk, lanes, step] adjoints
   double* back_;     // [step, lanes, step] adjoints of older rows, by their last label
-  double* share_;    // [lanes, step] credits
+  double* share_;    // [lanes, step] gradients
   double* largest_;  // [lanes, W] of the cells of a row
   double* first_;    // [lanes, L^0 + ... + L^(k - 2), step] the rows of lanes alone
   double* adjoint_[2];

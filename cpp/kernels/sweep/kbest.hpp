@@ -6,7 +6,8 @@
 // where a score came from, so no pointers are kept.
 #pragma once
 
-#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/call.hpp"
+#include "kernels/sweep/sweep.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -157,7 +158,7 @@ class KBest {
 };
 
 template <class Structure>
-inline void kbest(const Call& call, std::int64_t sequence) {
+void kbest(const Call& call, std::int64_t sequence) {
   const Structure s = call.structure<Structure>(sequence);
   KBest semiring(s, call.task.k, call.arena);
   forward(semiring, s);
@@ -172,5 +173,8 @@ inline void kbest(const Call& call, std::int64_t sequence) {
     }
   }
 }
+
+// Those of chains are called from elsewhere too.
+extern template void kbest<Chain>(const Call& call, std::int64_t sequence);
 
 }  // namespace crfkit::CRFKIT_ARCH

@@ -5,15 +5,17 @@
 // place by row: the copies stream, and sums of packed rows have one term to a row.
 #pragma once
 
+#include "kernels/simd/lanes.hpp"
+#include "kernels/sweep/call.hpp"
 #include "kernels/sweep/group_sum.hpp"
-#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/striped_rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
 class LaneSum {
  public:
   static bool covers(const Problem& p, const Task& t) {
-    return p.shape == Shape::chain && p.edge_step == 0 && !t.credits.edge && !t.expected &&
+    return p.shape == Shape::chain && p.edge_step == 0 && !t.gradients.edge && !t.expected &&
            !t.log_space;
   }
 
@@ -31,7 +33,7 @@ class LaneSum {
 
   void run(const std::int64_t* sequences) {
     const Task& task = call_.task;
-    const bool credits = call_.wants_credits(), steps = credits && !task.credits.no_steps;
+    const bool gradients = call_.wants_gradients(), steps = gradients && !task.gradients.no_steps;
     double* weight = call_.arena.take<double>(lanes_, 1.0);
     for (int b = 0; task.weight && b < lanes_; ++b) weight[b] = task.weight[sequences[b]];
     Problem inner = p_;  // start and stop are in the rows
@@ -43,17 +45,17 @@ class LaneSum {
                            steps ? call_.pooled + layout.products[0] : nullptr, 0, nullptr};
     double* log_z = call_.arena.take<double>(lanes_);
     bool in_logs = false, exact = true;
-    if (lanes_ > 1 && sum.is_striped(sums) && (!credits || task.credits.node)) {
+    if (lanes_ > 1 && sum.is_striped(sums) && (!gradients || task.gradients.node)) {
       look();
-      exact = sum.attempt(StripedRows(p_, task.credits.node, first_rows()), weight, watched_, sums,
-                          log_z, !credits);
+      exact = sum.attempt(StripedRows(p_, task.gradients.node, first_rows()), weight, watched_,
+                          sums, log_z, !gradients);
     } else {
       cells_ = call_.arena.take<double>(static_cast<std::size_t>(rows_.positions()) * step_);
       fill();
       if (lanes_ == 1)
-        sum.run(cells_, weight, watched_, sums, log_z, [&] { fill(); }, !credits, &in_logs);
+        sum.run(cells_, weight, watched_, sums, log_z, [&] { fill(); }, !gradients, &in_logs);
       else
-        exact = sum.attempt(cells_, weight, watched_, sums, log_z, !credits);
+        exact = sum.attempt(cells_, weight, watched_, sums, log_z, !gradients);
     }
     if (!exact) {  // only some of them need logarithms
       for (int b = 0; b < lanes_; ++b) LaneSum(call_, sequences + b, 1).run(sequences + b);
@@ -63,7 +65,7 @@ class LaneSum {
       task.value[sequences[b]] = log_z[b];
       if (in_logs && task.in_logs) task.in_logs[sequences[b]] = 1;
     }
-    if (credits) give_credits(layout);
+    if (gradients) give_gradients(layout);
   }
 
  private:
@@ -149,18 +151,18 @@ class LaneSum {
     return holes;
   }
 
-  void give_credits(const PooledLayout& layout) const {
-    double* credit = call_.task.credits.node;
+  void give_gradients(const PooledLayout& layout) const {
+    double* gradient = call_.task.gradients.node;
     for (int b = 0; b < lanes_; ++b) {
       const int last = length_[b] - 1;
-      if (p_.start) add_to(call_.pooled, cells_ ? row(b, 0) : credit + place(b, 0));
+      if (p_.start) add_to(call_.pooled, cells_ ? row(b, 0) : gradient + place(b, 0));
       if (p_.stop)
-        add_to(call_.pooled + layout.stop, cells_ ? row(b, last) : credit + place(b, last));
+        add_to(call_.pooled + layout.stop, cells_ ? row(b, last) : gradient + place(b, last));
     }
-    if (!credit || !cells_) return;
+    if (!gradient || !cells_) return;
     for (int b = 0; b < lanes_; ++b) {
       each_run(b, [&](int t, int stop) {
-        for (double* to = credit + place(b, t); t < stop; ++t, to += L_) {
+        for (double* to = gradient + place(b, t); t < stop; ++t, to += L_) {
           const double* from = row(b, t);
           for (int j = 0; j < step_; j += W) store_part(to + j, L_ - j, load(from + j));
         }
@@ -180,7 +182,7 @@ class LaneSum {
   std::int64_t* begin_;         // [lanes] first position of each sequence
   const std::int32_t* length_;  // [lanes]
   Packed rows_;
-  double* cells_ = nullptr;  // [positions, step] scores, then credits, where they are copied
+  double* cells_ = nullptr;  // [positions, step] scores, then gradients, where they are copied
   bool watched_;             // some parts are forbidden
 };
 

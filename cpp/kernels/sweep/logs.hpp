@@ -198,10 +198,10 @@ class Logs {
         Vec sum = {};
         for (std::int64_t c = j; c < row.cells(); c += row.step) sum += load(share + c);
         const int part = row.n - j;
-        if (terms.credit[i]) {
-          double* credit = terms.credit[i] + j;
-          const Vec old = i == 0 && terms.own ? Vec{} : load_part(credit, part, 0.0);
-          store_part(credit, part, old + sum);
+        if (terms.gradient[i]) {
+          double* gradient = terms.gradient[i] + j;
+          const Vec old = i == 0 && terms.own ? Vec{} : load_part(gradient, part, 0.0);
+          store_part(gradient, part, old + sum);
         }
         expect(sum, load_part(terms.score[i] + j, part, 0.0));
       }
@@ -226,7 +226,7 @@ class Logs {
         const Vec score = load_part(edge.score + j, part, kZero);
         const Vec v = part_of(load(x + j) + score + shift, share + j, before + j);
         store(back + j, load(back + j) + v);
-        if (edge.credit) store_part(edge.credit + j, part, v);
+        if (edge.gradient) store_part(edge.gradient + j, part, v);
         expect(v, score);
       }
     } else {
@@ -238,7 +238,7 @@ class Logs {
           const Vec score = load_part(edge.score + i * row.n + j, part, kZero);
           const Vec v = part_of(x[from] + score, share + to + j, before + to + j);
           sum += v;
-          if (edge.credit) store_part(edge.credit + i * row.n + j, part, v);
+          if (edge.gradient) store_part(edge.gradient + i * row.n + j, part, v);
           if (edge.pooled)
             store(edge.pooled + i * row.step + j, load(edge.pooled + i * row.step + j) + v);
           expect(v, score);

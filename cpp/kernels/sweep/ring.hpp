@@ -54,7 +54,7 @@ class Ring {
     }
   }
 
-  // Credits: 1 for the parts that lie on some labeling.  Meant for Boolean.
+  // Gradients: 1 for the parts that lie on some labeling.  Meant for Boolean.
   template <class Structure>
   void push(const Structure& s, int r) {
     const Row row = s.row(r);
@@ -66,7 +66,7 @@ class Ring {
     const Terms terms = s.terms(r);
     for (int i = 0; i < terms.count; ++i)
       for (std::int64_t c = 0; c < row.cells(); ++c)
-        if (alive[c] && terms.credit[i]) terms.credit[i][c % row.step] = 1.0;
+        if (alive[c] && terms.gradient[i]) terms.gradient[i][c % row.step] = 1.0;
     for (int e = 0; e < s.in_count(r); ++e) {
       const InEdge edge = s.in(r, e);
       const Row source = s.row(edge.source);
@@ -75,7 +75,7 @@ class Ring {
         visit_sources(row, source, edge, c, [&](std::int64_t from, double score) {
           if (score == kZero || !cell_[source.cell + from]) return;
           alive_[source.cell + from] = 1;
-          credit(row, source, edge, c, from);
+          gradient(row, source, edge, c, from);
         });
       }
     }
@@ -101,16 +101,16 @@ class Ring {
     return sum;
   }
 
-  static void credit(const Row& row, const Row& source, const InEdge& edge, std::int64_t cell,
-                     std::int64_t from) {
+  static void gradient(const Row& row, const Row& source, const InEdge& edge, std::int64_t cell,
+                       std::int64_t from) {
     if (edge.kind == Kind::total) return;
     if (edge.kind == Kind::diagonal) {
-      if (edge.credit) edge.credit[cell] = 1.0;
+      if (edge.gradient) edge.gradient[cell] = 1.0;
       return;
     }
     const std::int64_t state = from / source.step * source.n + from % source.step,
                        j = cell % row.step;
-    if (edge.credit) edge.credit[state * row.n + j] = 1.0;
+    if (edge.gradient) edge.gradient[state * row.n + j] = 1.0;
     if (edge.pooled) edge.pooled[state * row.step + j] = 1.0;
   }
 

@@ -281,7 +281,7 @@ class Scaled {
     adjoint_[last.cell] = cell > 0.0 ? s.weight() / cell : 0.0;
   }
 
-  // Credits of the terms; then the adjoint before the terms (alternatives) or the share itself
+  // Gradients of the terms; then the adjoint before the terms (alternatives) or the share itself
   // (conjuncts).
   template <bool Shares, class Structure>
   void collect(const Structure& s, const Row& row, int r) {
@@ -300,13 +300,13 @@ class Scaled {
       }
       const int part = row.n - j;
       for (int i = 0; i < terms.count; ++i) {
-        if (terms.credit[i]) {
-          double* credit = terms.credit[i] + j;
+        if (terms.gradient[i]) {
+          double* gradient = terms.gradient[i] + j;
           if (i == 0 && terms.own) {
-            __builtin_prefetch(credit - 2 * row.n, 1);  // the row before the next one
-            store_part(credit, part, share);
+            __builtin_prefetch(gradient - 2 * row.n, 1);  // the row before the next one
+            store_part(gradient, part, share);
           } else {
-            store_part(credit, part, load_part(credit, part, 0.0) + share);
+            store_part(gradient, part, load_part(gradient, part, 0.0) + share);
           }
         }
         if (expected_) *expected_ += expectation(share, load_part(terms.score[i] + j, part, 0.0));
@@ -346,14 +346,14 @@ class Scaled {
         const Vec score = load_part(edge.score + j, part, kZero);
         const Vec a = load(g + j) * exp(score - top), share = load(x + j) * a;
         store(adjoint + j, load(adjoint + j) + a);
-        if (edge.credit) store_part(edge.credit + j, part, share);
+        if (edge.gradient) store_part(edge.gradient + j, part, share);
         if (expected_) *expected_ += expectation(share, score);
       }
       return;
     }
-    if (edge.table < 0 || edge.credit) {
+    if (edge.table < 0 || edge.gradient) {
       push_rows(row, source, edge, g, x, adjoint, top);
-    } else if (edge.deferred) {  // credits follow in add_pooled_products
+    } else if (edge.deferred) {  // gradients follow in add_pooled_products
       product<SumProduct>(g, 0, 1, row.n, tables_.table[edge.table].matrix_transposed(0), edge.n_in,
                           adjoint, 0);
     } else if (expected_) {
@@ -385,7 +385,7 @@ class Scaled {
     }
   }
 
-  // Dense edge, one row of its matrix at a time: credit and adjoint in one pass.
+  // Dense edge, one row of its matrix at a time: gradient and adjoint in one pass.
   void push_rows(const Row& row, const Row& source, const InEdge& edge, const double* g,
                  const double* x, double* adjoint, double top) {
     for (std::int64_t c = 0; c < source.cells(); ++c) adjoint[c] = 0.0;
@@ -399,7 +399,7 @@ class Scaled {
         const Vec raw = load_part(score + j, part, kZero);
         const Vec a = exp(raw - top) * load(g_block + j), share = x[from] * a;
         sum += a;
-        if (edge.credit) store_part(edge.credit + i * row.n + j, part, share);
+        if (edge.gradient) store_part(edge.gradient + i * row.n + j, part, share);
         if (edge.pooled)
           store(edge.pooled + i * row.step + j, load(edge.pooled + i * row.step + j) + share);
         if (expected_) *expected_ += expectation(share, raw);
@@ -408,7 +408,7 @@ class Scaled {
     }
   }
 
-  // Credits of a shared table: exp(score - top) times the sum over positions of cell (x) adjoint.
+  // Gradients of a shared table: exp(score - top) times the sum over positions of cell (x) adjoint.
   template <class Structure>
   void add_pooled_products(const Structure& s) {
     const PooledRows rows = s.pooled_rows();

@@ -15,7 +15,8 @@
 // taken out of the other factors, and powers of two of n alone keep the cells in range.
 #pragma once
 
-#include "kernels/sweep/packed.hpp"
+#include "kernels/sweep/packed_rows.hpp"
+#include "kernels/sweep/safety.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
@@ -79,7 +80,7 @@ struct SegmentFactors {
   }
 };
 
-// The rows of one group: scores, which become factors on the way forward and credits on the way
+// The rows of one group: scores, which become factors on the way forward and gradients on the way
 // back.
 struct SegmentTerms {
   double *node, *begin, *end;               // [positions, step]; begin and end may be null
@@ -88,12 +89,12 @@ struct SegmentTerms {
   const SegmentRow *by_begin, *by_end;
 };
 
-// Sums of credits of a block, in rows of `step`; `products` and `lengths` are still without the
+// Sums of gradients of a block, in rows of `step`; `products` and `lengths` are still without the
 // factors exp(score).
 struct SegmentSums {
   double *start, *stop, *edge, *length;
   double* products;
-  double* lengths;  // or null when credits of lengths are not wanted
+  double* lengths;  // or null when gradients of lengths are not wanted
 };
 
 // `Watched`: some parts are forbidden.
@@ -102,7 +103,7 @@ class SegmentSum {
  public:
   static constexpr int kOuterPositions = 64;  // whose outer products are added together
 
-  // `weight` scales the credits of each lane.
+  // `weight` scales the gradients of each lane.
   SegmentSum(const Packed& s, const SegmentFactors& factors, const double* weight,
              const SegmentTerms& terms, const SegmentSums& sums, Arena& arena)
       : f_(factors),
@@ -293,9 +294,9 @@ class SegmentSum {
     }
   }
 
-  // Credits of position r and of the segments that begin there; `out`: the adjoint of the step into
-  // r.  The share of the segments around a position is that of the next one, plus what ends here,
-  // less what begins there.
+  // Gradients of position r and of the segments that begin there; `out`: the adjoint of the step
+  // into r.  The share of the segments around a position is that of the next one, plus what ends
+  // here, less what begins there.
   void push_lane(const Packed& s, int r, int lane, double* stop, double* start, double* out) {
     const std::int64_t p = s.begin(r) + lane;
     const int rest = s.rows() - r, depth = rest < span_ ? rest : span_;
@@ -331,14 +332,14 @@ class SegmentSum {
     }
   }
 
-  // The adjoint of what begins at r, of labels from j on; credits of lengths and single segments.
+  // The adjoint of what begins at r, of labels from j on; gradients of lengths and single segments.
   template <bool Lengths>
   Vec share(int lane, int j, Vec w, Vec open, int depth, const SegmentRow* k,
             const SegmentRow* last) {
     const VecInt begins = open > 0.0;
     const std::ptrdiff_t* at = at_;
     double *window = window_ + lane * step_ + j, *rows = terms_.rows + j;
-    double* credit = Lengths ? sums_.lengths + j : nullptr;
+    double* gradient = Lengths ? sums_.lengths + j : nullptr;
     const double *length = f_.length + j, *keep = f_.keep + j;
     const bool* shorter = f_.shorter;
     const int step = step_;
@@ -355,8 +356,8 @@ class SegmentSum {
       }
       sum += term * of_length;
       if (Lengths) {
-        store(credit, load(credit) + open * term);
-        credit += step;
+        store(gradient, load(gradient) + open * term);
+        gradient += step;
       }
     }
     return sum;

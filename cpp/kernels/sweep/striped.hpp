@@ -3,7 +3,7 @@
 //
 // The same sums as PackedSum (packed.hpp), for few labels and for sparse steps (striped_steps.hpp):
 // where a vector of labels would be half empty, or would have to be gathered.  Lanes are cut into
-// stripes of kStripe; cells are [row][stripe][label][lane].  Rows of scores and credits at the
+// stripes of kStripe; cells are [row][stripe][label][lane].  Rows of scores and gradients at the
 // border (striped_rows.hpp) are rows of labels as everywhere.
 //
 // A vector may hold lanes that do not reach a row (they come after those that do).  Such a lane
@@ -11,6 +11,8 @@
 // does; its adjoints are 0.
 #pragma once
 
+#include "kernels/sweep/packed_rows.hpp"
+#include "kernels/sweep/safety.hpp"
 #include "kernels/sweep/striped_products.hpp"
 #include "kernels/sweep/striped_rows.hpp"
 
@@ -18,7 +20,7 @@ namespace crfkit::CRFKIT_ARCH {
 
 class StripedSum {
  public:
-  // `weight` scales the credits of each lane; `watched`: some parts are forbidden.
+  // `weight` scales the gradients of each lane; `watched`: some parts are forbidden.
   StripedSum(const Packed& s, const Table& table, int labels, const double* weight, bool watched,
              const StripedRows& rows, const EdgeSums& sums, Arena& arena)
       : table_(table),
@@ -63,7 +65,7 @@ class StripedSum {
     for (int t = 0; t < stripes_ && t * kStripe < s.reached(r); ++t) {
       if (r == s.rows() - 1) start_reverse(s, t);
       by_vectors(in_stripe(s.reached(r), t),
-                 [&]<int V>() { credit<V>(s, r, t, in_stripe(before, t)); });
+                 [&]<int V>() { gradient<V>(s, r, t, in_stripe(before, t)); });
     }
     if (r == 0) return products_.finish();
     products_.see(s, r, cell_);
@@ -158,9 +160,9 @@ class StripedSum {
     for (int c = 0; c < n_ * kStripe; c += W) store(adjoint + c, load(share + c % kStripe));
   }
 
-  // Adjoints of row r become credits of its scores, and adjoints of the steps into it.
+  // Adjoints of row r become gradients of its scores, and adjoints of the steps into it.
   template <int V>
-  void credit(const Packed& s, int r, int t, int before) {
+  void gradient(const Packed& s, int r, int t, int before) {
     const double *cells = at(cell_, r, t), *terms = at(term_, r, t);
     double* adjoint = products_.adjoint(r) + t * n_ * kStripe;
     const int reached = in_stripe(s.reached(r), t);
@@ -168,7 +170,7 @@ class StripedSum {
       const StripedRows::Lanes rows = rows_.lanes(s, r, t * kStripe + v * W);
       const VecInt goes_on = first_places(before - v * W);
       const int lanes = reached - v * W < W ? reached - v * W : W;
-      const auto credit_of = [&](int j) __attribute__((always_inline)) {
+      const auto gradient_of = [&](int j) __attribute__((always_inline)) {
         const std::ptrdiff_t c = j * kStripe + v * W;
         const Vec cell = load(cells + c), a = load(adjoint + c);
         const VecInt alive = cell > 0.0;
@@ -178,11 +180,11 @@ class StripedSum {
       int j = 0;
       for (; j + W <= n_; j += W) {
         Vec x[W];
-        for (int k = 0; k < W; ++k) x[k] = credit_of(j + k);
+        for (int k = 0; k < W; ++k) x[k] = gradient_of(j + k);
         lanes == W ? rows_.give(rows, j, W, x) : rows_.give(rows, j, lanes, x);
       }
       Vec x[W] = {};
-      for (int k = 0; j + k < n_; ++k) x[k] = credit_of(j + k);
+      for (int k = 0; j + k < n_; ++k) x[k] = gradient_of(j + k);
       rows_.give_last(rows, j, lanes, x);
     }
   }

@@ -6,8 +6,8 @@
 // vector of lanes at a time.
 #pragma once
 
-#include "kernels/sweep/packed.hpp"
-#include "kernels/sweep/sums.hpp"
+#include "kernels/sweep/call.hpp"
+#include "kernels/sweep/packed_rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

@@ -1,11 +1,12 @@
-// Credits of steps for lanes side by side: cells times the adjoints of the next row, summed over
+// Gradients of steps for lanes side by side: cells times the adjoints of the next row, summed over
 // rows and lanes, for all pairs of few labels or for some pairs of many.
 //
 // Adjoints of the last few rows are kept, so that a sum stays in a register over several rows. Sums
 // of lanes are added at the end, or kept apart.
 #pragma once
 
-#include "kernels/sweep/packed.hpp"
+#include "kernels/sweep/packed_rows.hpp"
+#include "kernels/sweep/tables.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

@@ -1,24 +1,24 @@
-// Rows of scores and of credits at the border of lanes side by side, transposed on the way: packed
-// rows [positions, step], where credits take the place of scores, or the caller's own rows [P, L].
+// Rows of scores and of gradients at the border of lanes side by side, transposed on the way:
+// packed rows [positions, step], where gradients take the place of scores, or the caller's own rows
+// [P, L].
 #pragma once
 
 #include "kernels/simd/lanes.hpp"
-#include "kernels/simd/transpose.hpp"
-#include "kernels/sweep/packed.hpp"
+#include "kernels/sweep/packed_rows.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 
 class StripedRows {
  public:
-  // Packed rows, which have the scores of both ends; the padding of credits becomes 0.
+  // Packed rows, which have the scores of both ends; the padding of gradients becomes 0.
   StripedRows(double* node, int labels)
-      : score_(node), credit_(node), n_(labels), step_(padded(labels)) {}
+      : score_(node), gradient_(node), n_(labels), step_(padded(labels)) {}
 
-  // The rows of a problem, where row r of lane b begins at cell first[b] + r * labels.  `credit`
-  // may be null in sums without credits.
-  StripedRows(const Problem& p, double* credit, const std::int64_t* first)
+  // The rows of a problem, where row r of lane b begins at cell first[b] + r * labels.  `gradient`
+  // may be null in sums without gradients.
+  StripedRows(const Problem& p, double* gradient, const std::int64_t* first)
       : score_(p.node),
-        credit_(credit),
+        gradient_(gradient),
         n_(p.labels),
         step_(p.labels),
         first_(first),
@@ -60,29 +60,29 @@ class StripedRows {
     return highest == kZero ? Vec{} : highest;
   }
 
-  // The credits of W labels from j on become those of the first `count` lanes.
+  // The gradients of W labels from j on become those of the first `count` lanes.
   void give(const Lanes& lanes, int j, int count, Vec (&x)[W]) const {
     transpose(x);
-    for (int i = 0; i < count; ++i) store(credit_ + lanes.at[i] + j, x[i]);
+    for (int i = 0; i < count; ++i) store(gradient_ + lanes.at[i] + j, x[i]);
   }
   // The same for the last labels, fewer than W; the others of x are 0.
   void give_last(const Lanes& lanes, int j, int count, Vec (&x)[W]) const {
     const bool pads = !first_;
     if (j + 1 == n_) {
       for (int i = 0; i < count; ++i) {
-        if (pads) store(credit_ + lanes.at[i] + j, Vec{});
-        credit_[lanes.at[i] + j] = x[0][i];
+        if (pads) store(gradient_ + lanes.at[i] + j, Vec{});
+        gradient_[lanes.at[i] + j] = x[0][i];
       }
     } else if (j < n_) {
       transpose(x);
       for (int i = 0; i < count; ++i) {
-        double* out = credit_ + lanes.at[i] + j;
+        double* out = gradient_ + lanes.at[i] + j;
         pads ? store(out, x[i]) : store_first(out, n_ - j, x[i]);
       }
     }
     if (!pads) return;
     for (j += j < n_ ? W : 0; j < step_; j += W)
-      for (int i = 0; i < count; ++i) store(credit_ + lanes.at[i] + j, Vec{});
+      for (int i = 0; i < count; ++i) store(gradient_ + lanes.at[i] + j, Vec{});
   }
 
  private:
@@ -133,7 +133,7 @@ class StripedRows {
   }
 
   const double* score_;
-  double* credit_;
+  double* gradient_;
   int n_;
   std::ptrdiff_t step_;
   const std::int64_t* first_ = nullptr;  // [lanes], or null: packed rows

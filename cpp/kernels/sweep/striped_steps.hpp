@@ -15,8 +15,8 @@
 #pragma once
 
 #include "kernels/simd/arena.hpp"
+#include "shared/padded.hpp"
 #include "shared/problem.hpp"
-#include "shared/stripe.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

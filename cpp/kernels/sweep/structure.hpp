@@ -30,7 +30,7 @@ inline std::int64_t power(std::int64_t base, int exponent) {
   return p;
 }
 
-// Where the parts of a block's pooled sums lie: credits of start, stop and tables, then for each
+// Where the parts of a block's pooled sums lie: gradients of start, stop and tables, then for each
 // table the sums of outer products that still lack the factor exp(score) (see Scaled).
 struct PooledLayout {
   std::int64_t stop, table[kMaxOrder], products[kMaxOrder], size;
@@ -52,7 +52,7 @@ struct PooledLayout {
   }
 };
 
-// Credits are linear in what a reverse sweep starts with: the weight of its sequence, or 1.
+// Gradients are linear in what a reverse sweep starts with: the weight of its sequence, or 1.
 class Weighted {
  public:
   Weighted(const Task& task, std::int64_t sequence)
@@ -70,7 +70,7 @@ class Chain : public Weighted {
   Chain(const Problem& problem, const Task& task, double* pooled, std::int64_t sequence, Arena&)
       : Weighted(task, sequence),
         p_(problem),
-        credits_(task.credits),
+        gradients_(task.gradients),
         pooled_(pooled),
         layout_(problem),
         begin_(p_.seq_ptr[sequence]),
@@ -103,7 +103,7 @@ class Chain : public Weighted {
             r < p_.order ? 1 : p_.labels,
             p_.edge[h - 1] + position * p_.edge_step,
             p_.edge_step == 0 ? h - 1 : -1,
-            credits_.edge ? credits_.edge + position * credits_.edge_step : nullptr,
+            gradients_.edge ? gradients_.edge + position * gradients_.edge_step : nullptr,
             pools() ? pooled_ + layout_.table[h - 1] : nullptr,
             pools() ? pooled_ + layout_.products[h - 1] : nullptr,
             p_.order == 1};
@@ -113,7 +113,7 @@ class Chain : public Weighted {
     Terms terms;
     if (r == length_) return terms;
     const std::int64_t at = (begin_ + r) * p_.labels;
-    terms.add_own(p_.node + at, credits_.node ? credits_.node + at : nullptr);
+    terms.add_own(p_.node + at, gradients_.node ? gradients_.node + at : nullptr);
     if (r == 0) terms.add(p_.start, pooled_);
     if (r == length_ - 1) terms.add(p_.stop, pooled_ ? pooled_ + layout_.stop : nullptr);
     return terms;
@@ -130,7 +130,7 @@ class Chain : public Weighted {
 
  private:
   bool pools() const {
-    return pooled_ && !credits_.edge && !credits_.no_steps && p_.edge_step == 0;
+    return pooled_ && !gradients_.edge && !gradients_.no_steps && p_.edge_step == 0;
   }
   std::int64_t histories(int r) const {
     return power(p_.labels, r < p_.order - 1 ? r : p_.order - 1);
@@ -141,7 +141,7 @@ class Chain : public Weighted {
   }
 
   const Problem& p_;
-  const Credits& credits_;
+  const Gradients& gradients_;
   double* pooled_;
   PooledLayout layout_;
   std::int64_t begin_;
@@ -157,7 +157,7 @@ class Segments : public Weighted {
   Segments(const Problem& problem, const Task& task, double* pooled, std::int64_t sequence, Arena&)
       : Weighted(task, sequence),
         p_(problem),
-        credits_(task.credits),
+        gradients_(task.gradients),
         pooled_(pooled),
         layout_(problem),
         begin_(p_.seq_ptr[sequence]) {
@@ -191,7 +191,7 @@ class Segments : public Weighted {
               p_.labels,
               p_.edge[0] + position * p_.edge_step,
               p_.edge_step == 0 ? 0 : -1,
-              credits_.edge ? credits_.edge + position * credits_.edge_step : nullptr,
+              gradients_.edge ? gradients_.edge + position * gradients_.edge_step : nullptr,
               pools() ? pooled_ + layout_.table[0] : nullptr,
               pools() ? pooled_ + layout_.products[0] : nullptr,
               true};
@@ -199,7 +199,7 @@ class Segments : public Weighted {
     const int from = (r + 1) / 2 - (e + 1);
     const std::int64_t at = ((begin_ + from) * p_.longest + e) * p_.labels;
     return {Kind::diagonal,  2 * from, 0,
-            p_.segment + at, -1,       credits_.segment ? credits_.segment + at : nullptr,
+            p_.segment + at, -1,       gradients_.segment ? gradients_.segment + at : nullptr,
             nullptr,         nullptr,  false};
   }
 
@@ -224,11 +224,11 @@ class Segments : public Weighted {
 
  private:
   bool pools() const {
-    return pooled_ && !credits_.edge && !credits_.no_steps && p_.edge_step == 0;
+    return pooled_ && !gradients_.edge && !gradients_.no_steps && p_.edge_step == 0;
   }
 
   const Problem& p_;
-  const Credits& credits_;
+  const Gradients& gradients_;
   double* pooled_;
   PooledLayout layout_;
   std::int64_t begin_;
@@ -242,7 +242,7 @@ class Tree : public Weighted {
   Tree(const Problem& problem, const Task& task, double*, std::int64_t sequence, Arena& arena)
       : Weighted(task, sequence),
         p_(problem),
-        credits_(task.credits),
+        gradients_(task.gradients),
         begin_(p_.seq_ptr[sequence]) {
     size_ = static_cast<int>(p_.seq_ptr[sequence + 1] - begin_);
     const std::int32_t* parent = p_.parent + begin_;
@@ -294,7 +294,7 @@ class Tree : public Weighted {
     const std::int64_t at = p_.edge_ptr[begin_ + child];
     return {Kind::dense,  row_of_[child],
             width(child), p_.edge[0] + at,
-            -1,           credits_.edge ? credits_.edge + at : nullptr,
+            -1,           gradients_.edge ? gradients_.edge + at : nullptr,
             nullptr,      nullptr,
             false};
   }
@@ -303,7 +303,7 @@ class Tree : public Weighted {
     Terms terms;
     if (r == size_) return terms;
     const std::int64_t at = p_.node_ptr[begin_ + variable_[r]];
-    terms.add_own(p_.node + at, credits_.node ? credits_.node + at : nullptr);
+    terms.add_own(p_.node + at, gradients_.node ? gradients_.node + at : nullptr);
     return terms;
   }
 
@@ -318,7 +318,7 @@ class Tree : public Weighted {
   int width(int v) const { return p_.width[begin_ + v]; }
 
   const Problem& p_;
-  const Credits& credits_;
+  const Gradients& gradients_;
   std::int64_t begin_;
   int size_;
   std::int32_t *variable_, *row_of_, *child_ptr_, *child_;

@@ -13,7 +13,7 @@
 
 #include "kernels/sweep/structure.hpp"
 #include "kernels/sweep/sweep.hpp"
-#include "shared/tangents.hpp"
+#include "shared/problem.hpp"
 
 namespace crfkit::CRFKIT_ARCH {
 

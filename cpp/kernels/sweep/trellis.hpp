@@ -25,24 +25,24 @@ struct InEdge {
   int n_in;    // dense: sources of each cell; cell (m, j) has sources a * blocks + m, a < n_in
   const double* score;  // dense: [n_in * blocks, n]; diagonal: [n]
   int table;            // dense: shared table whose prepared form may be used, or -1
-  double* credit;       // laid out like score, or null
+  double* gradient;     // laid out like score, or null
   double* pooled;       // dense: rows padded, added up over positions, or null
   double* products;     // the same, without the factor exp(score)
   bool deferred;        // products are made after the sweep, for all rows at once (see PooledRows)
 };
 
-// Scores that multiply a row, and where their credits go: the first term has a place of its own for
-// each row, the credits of the others (start, stop) are added up.
+// Scores that multiply a row, and where their gradients go: the first term has a place of its own
+// for each row, the gradients of the others (start, stop) are added up.
 struct Terms {
   int count = 0;
   const double* score[3];
-  double* credit[3];
-  bool own = false;  // credit[0] is stored, not added to
+  double* gradient[3];
+  bool own = false;  // gradient[0] is stored, not added to
 
   void add(const double* s, double* c) {
     if (!s) return;
     score[count] = s;
-    credit[count++] = c;
+    gradient[count++] = c;
   }
   void add_own(const double* s, double* c) {
     own = true;
@@ -50,7 +50,7 @@ struct Terms {
   }
 };
 
-// Row pairs whose shared table pools its credits: source row + i * step feeds target row + i *
+// Row pairs whose shared table pools its gradients: source row + i * step feeds target row + i *
 // step, i < count.
 struct PooledRows {
   int source, target, step, count;

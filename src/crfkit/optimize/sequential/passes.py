@@ -39,7 +39,7 @@ class ByPasses(Settling, ABC):
     """
 
     needs: ClassVar[tuple[type, ...]] = (SequenceBlocks,)
-    rule: ClassVar[int]  #: the `Rule` of cpp/shared/stochastic.hpp
+    rule: ClassVar[int]  #: the `Rule` of cpp/shared/learned.hpp
     keeps_best: ClassVar[bool] = False  #: whether a run that ends by itself goes back to its best pass
 
     seed: int = 0

@@ -10,13 +10,13 @@ from crfkit.arrays import Floats
 
 __all__ = ["BOUNDED", "CONFIDENCE", "ERRORS", "ONE", "PASSIVE", "PERCEPTRON", "ROOT", "Rule", "hildreth"]
 
-PERCEPTRON, PASSIVE, CONFIDENCE, BOUNDED = range(4)  # `Remedy` of cpp/shared/mistakes.hpp
+PERCEPTRON, PASSIVE, CONFIDENCE, BOUNDED = range(4)  # `Remedy` of cpp/shared/learned.hpp
 ONE, ROOT, ERRORS = range(3)  # `Margin` of it
 _SWEEPS = 10_000
 
 
 class Rule(NamedTuple):
-    """How weights change after a mistake; see `Mistakes` of cpp/shared/mistakes.hpp."""
+    """How weights change after a mistake; see `Mistakes` of cpp/shared/learned.hpp."""
 
     remedy: int  #: PERCEPTRON, PASSIVE, CONFIDENCE or BOUNDED
     averaged: bool = False

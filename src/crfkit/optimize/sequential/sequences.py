@@ -100,7 +100,7 @@ class Sequences:
         if self.segments is not None:
             given["segments"] = _native.Segmented(*self.segments)
         if self.edges is not None:
-            given["edges"] = _native.Edged(*self.edges)
+            given["edges"] = _native.EdgeOccurrences(*self.edges)
         return _native.Labeled(**given)
 
     @once

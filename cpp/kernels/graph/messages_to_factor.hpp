@@ -1,0 +1,162 @@
+// What variables tell factors: the product of their rows but one; and whether any of these moved.
+#pragma once
+
+#include "kernels/graph/factor_steps.hpp"
+
+#define CRFKIT_INLINE __attribute__((always_inline)) inline
+
+namespace crfkit::CRFKIT_ARCH {
+
+inline constexpr int kSmall = kPad;       // most labels of unrolled loops
+inline constexpr double kLeast = 1e-150;  // products of two such numbers do not underflow
+
+template <class Op>
+class MessagesToFactor {
+ public:
+  explicit MessagesToFactor(const Messages& m) : m_(m), g_(m.graph) {}
+
+  // Fetches what two messages will need: of the first where it is, of the second the rows.
+  void look_ahead(std::int32_t later, std::int32_t soon) const {
+    __builtin_prefetch(g_.place + later);
+    const MessagePlace& to = g_.place[soon];
+    if (to.partner < 0) return;
+    const MessageVariable& from = g_.variable[to.source];
+    __builtin_prefetch(m_.stamp + from.place);
+    fetch(m_.row + from.row, (1 + from.places) * row_stride(from.width));
+    prefetch(soon);
+  }
+
+ protected:
+  double weight_of(std::int64_t place) const { return m_.weight[g_.place[place].factor]; }
+
+  bool wanted(std::int32_t place) {
+    const MessagePlace& to = g_.place[place];
+    if (m_.active && !m_.active[to.variable]) return false;
+    const std::int32_t made = seen(place);
+    bool stale = false;
+    if (to.partner >= 0) {
+      stale = moved_since(to.partner, to.source, made);
+    } else {
+      for (std::int64_t i = g_.member_ptr[to.factor]; i < g_.member_ptr[to.factor + 1] && !stale;
+           ++i) {
+        // Visits of one level may have changed what others of that level looked at: the same clock
+        // counts as later.
+        const std::int32_t p = g_.member[i];
+        if (p != place) stale = moved_since(p, g_.place[p].variable, made - 1);
+      }
+    }
+    if (stale || still_moves(place)) return true;
+    m_.stamp[place].change = 0.0f;
+    return false;
+  }
+  // The clock of the last messages that the one of a place looked at.  With weights it looks at the
+  // one that comes back along its own factor too, which the same pass may have sent after it.
+  std::int32_t seen(std::int32_t place) const { return m_.stamp[place].made - (m_.weight ? 1 : 0); }
+  // A new message, or a damped one that is on its way.
+  bool still_moves(std::int32_t place) const {
+    const MessageStamp& stamp = m_.stamp[place];
+    return stamp.made < 0 || (m_.damping && stamp.moved >= stamp.made);
+  }
+  // Whether what the variable of a place tells its factor has moved.
+  bool moved_since(std::int32_t place, std::int32_t variable, std::int32_t made) const {
+    const MessageVariable& v = g_.variable[variable];
+    std::int32_t last = -1;
+    for (std::int32_t p = v.place; p < v.place + v.places; ++p)
+      if ((p != place || m_.weight) && m_.stamp[p].moved > last) last = m_.stamp[p].moved;
+    return last > made;
+  }
+
+  // q = a times b, L labels (0: n of them, in whole vectors); watched: sees what may underflow.
+  template <int L>
+  CRFKIT_INLINE void multiply(double* q, const double* a, const double* b, int n) {
+    if constexpr (L > 0) {
+      for (int i = 0; i < L; ++i) q[i] = Op::times(a[i], b[i]);
+    } else if (n <= kSmall) {
+      for (int i = 0; i < n; ++i) q[i] = Op::times(a[i], b[i]);
+    } else {
+      for (int i = 0; i < n; i += W) store(q + i, Op::times(load(a + i), load(b + i)));
+    }
+    if constexpr (!Op::kLogs) {
+      if (m_.watched) watch(q, L > 0 ? L : n);
+    }
+  }
+  void watch(const double* q, int n, double least = kLeast) {
+    for (int i = 0; i < n; ++i) danger_ |= q[i] > 0.0 && q[i] < least;
+  }
+  // q += w * row, of logarithms; -inf stays where it is.
+  void add_share(double* q, double w, const double* row, int n) const {
+    for (int i = 0; i < n; ++i) q[i] = row[i] == kZero ? kZero : q[i] + w * row[i];
+  }
+
+  // What the variable of a place tells the factor there.
+  template <int L>
+  CRFKIT_INLINE void to_factor(std::int32_t place, double* q) {
+    const MessageVariable& v = g_.variable[g_.place[place].variable];
+    const int n = L > 0 ? L : v.width;
+    const std::int64_t stride = L > 0 ? L : row_stride(n);
+    const double* row = m_.row + v.row;
+    if (L == 0 && n > kSmall && !m_.weight && !(m_.watched && !Op::kLogs)) {
+      const std::int32_t skipped = place - v.place + 1;
+      for (int i = 0; i < n; i += W) {  // one pass over all rows
+        Vec all = load(row + i);
+        for (std::int32_t k = 1; k <= v.places; ++k)
+          if (k != skipped) all = Op::times(all, load(row + k * stride + i));
+        store(q + i, all);
+      }
+      return;
+    }
+    copy<L>(q, row, n);
+    for (std::int32_t p = v.place; p < v.place + v.places; ++p) {
+      row += stride;
+      if (Op::kLogs && m_.weight) {
+        const double w = weight_of(p) - (p == place ? 1.0 : 0.0);
+        if (w != 0.0) add_share(q, w, row, n);
+      } else if (p != place) {
+        multiply<L>(q, q, row, n);
+      }
+    }
+  }
+  template <int L>
+  static void copy(double* to, const double* from, int n) {
+    if constexpr (L > 0) {
+      for (int i = 0; i < L; ++i) to[i] = from[i];
+    } else if (n <= kSmall) {
+      for (int i = 0; i < n; ++i) to[i] = from[i];
+    } else {
+      for (int i = 0; i < n; i += W) store(to + i, load(from + i));
+    }
+  }
+
+  // A message with its weight, alone or joined with others.
+  template <int L>
+  CRFKIT_INLINE void share(double* to, const double* message, std::int64_t place, int n) {
+    copy<L>(to, message, n);
+    if (!Op::kLogs || !m_.weight) return;
+    const double w = weight_of(place);
+    for (int i = 0; i < n; ++i) to[i] *= w;
+  }
+  template <int L>
+  CRFKIT_INLINE void joined(double* to, const double* from, const double* message,
+                            std::int64_t place, int n) {
+    if (!Op::kLogs || !m_.weight) return multiply<L>(to, from, message, n);
+    if (to != from) copy<L>(to, from, n);
+    add_share(to, weight_of(place), message, n);
+  }
+
+  // What a message to a place will write.
+  void prefetch(std::int32_t place) const {
+    if (place < 0) return;
+    const MessagePlace& to = g_.place[place];
+    __builtin_prefetch(m_.stamp + place, 1);
+    fetch(m_.row + to.row, row_stride(g_.variable[to.variable].width));
+  }
+  static void fetch(const double* row, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += kPad) __builtin_prefetch(row + i);
+  }
+
+  const Messages& m_;
+  const MessageGraph& g_;
+  bool danger_ = false;  // whether something that was told could underflow
+};
+
+}  // namespace crfkit::CRFKIT_ARCH
