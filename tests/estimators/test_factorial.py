@@ -45,8 +45,8 @@ def test_marginals_are_those_of_enumeration_and_rungs_join_columns() -> None:
     counted = FactorialCRF.predict_proba(clone_with(crf, Enumeration()), short)
     for name in ("0", "1"):
         np.testing.assert_allclose(np.concatenate(found[name]), np.concatenate(counted[name]), atol=1e-9)
-    assert crf.how_ is not None
-    assert crf.how_.exact.all()
+    assert crf.inference_info_ is not None
+    assert crf.inference_info_.exact.all()
     rung = crf.model_.tables()["0 1"]
     even = crf.classes_["1"].tolist().index("even")
     for a, label in enumerate(crf.classes_["0"]):

@@ -121,7 +121,7 @@ def test_searches_and_folds_take_a_batch() -> None:
 def test_objectives_that_ask_nothing_say_so() -> None:
     data = graphs(0)
     crf = GraphCRF(data.graph, objective="pseudo-likelihood").fit(data)
-    assert set(crf.how_.method) == {"none"}
+    assert set(crf.inference_info_.method) == {"none"}
 
 
 # ---- labels -------------------------------------------------------------------------------------------
@@ -222,21 +222,21 @@ def test_how_covers_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for hidden in (False, True):
         data = graphs(0, hidden)
         crf = GraphCRF(data.graph).fit(data)
-        assert crf.how_.exact.tolist() == [True, True, True]
-        assert crf.how_.exact.mean() == 1.0
-        assert set(crf.how_.method) == {"elimination"}
+        assert crf.inference_info_.exact.tolist() == [True, True, True]
+        assert crf.inference_info_.exact.mean() == 1.0
+        assert set(crf.inference_info_.method) == {"elimination"}
 
 
 def test_what_is_too_wide_is_said_and_not_certified() -> None:
     data = grid(0)
     made = GraphCRF(data.graph, method=Auto(budget=40)).fit(data)
-    assert made.how_.exact.tolist() == [False, True]
+    assert made.inference_info_.exact.tolist() == [False, True]
     training = made.model_.training
     assert training is not None
     assert any("50 % of the answers about graphs were exact" in note for note in training.notes)
     assert np.isnan(training.gap)
     exact = GraphCRF(data.graph).fit(data)
-    assert exact.how_.exact.all()
+    assert exact.inference_info_.exact.all()
     assert exact.model_.training is not None
     assert np.isfinite(exact.model_.training.gap)
     assert not any("answers about graphs" in note for note in exact.model_.training.notes)
@@ -247,7 +247,7 @@ def test_a_method_that_does_not_converge_is_warned_of() -> None:
     crf = GraphCRF(data.graph, method=BeliefPropagation(sweeps=1, tol=1e-15))
     with pytest.warns(ConvergenceWarning, match=r"did not converge for .* % of the graphs .*BeliefProp"):
         crf.fit(data)
-    assert not crf.how_.converged.all()
+    assert not crf.inference_info_.converged.all()
 
 
 # ---- early errors -------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_attractive_graphs_stay_submodular(threads: int) -> None:
     assert training is not None
     assert training.converged
     assert "Within" in training.certificate
-    assert crf.predict(batch, method=MinCut()).how.exact.all()
+    assert crf.predict(batch, method=MinCut()).info.exact.all()
     other = GraphCRF(batch.graph, **{**given, "n_jobs": 3 - threads}).fit(batch)
     np.testing.assert_array_equal(crf.model_.w, other.model_.w)
 

@@ -60,7 +60,7 @@ class FactorialCRF(ReadyMade):
         Names of the columns; "0", "1", ... where y has tuples.
     classes_ : dict
         Column -> its labels, in the order of the columns of `predict_proba`: by first appearance.
-    how_ : How
+    inference_info_ : How
         How the last evaluation of training was answered.
 
     Notes

@@ -41,8 +41,8 @@ class GraphCRF(GraphQueries, Trained):
         "auto" takes the fastest sound one; "em" is expectation maximization, for hidden labels.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Who sums and maximizes in training, and who sums in `predict_proba` and `log_prob`. Default:
-        exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
-        ``model_.training.notes`` say which.
+        exact where the tables of a component have at most 2**22 cells, else belief propagation;
+        ``inference_info_`` and ``model_.training.notes`` say which.
     selection : FeatureSelection, or one of "observed", "all"
         Which weights attributes get: for the labels that they occur with, or for all.
     stop : Stop
@@ -68,8 +68,8 @@ class GraphCRF(GraphQueries, Trained):
     ----------
     model_ : GraphModel
         The weights; ``model_.tables()`` shows them by clique, ``model_.training`` how they were learned.
-    how_ : How
-        How the last evaluation of training was answered, graph by graph: ``how_.exact.mean()``.
+    inference_info_ : How
+        How the last evaluation of training was answered, graph by graph: ``inference_info_.exact.mean()``.
     n_iter_ : int
         Iterations of the training that was kept.
 
@@ -94,7 +94,7 @@ class GraphCRF(GraphQueries, Trained):
     >>> crf = GraphCRF(graph).fit(data)
     >>> crf.predict(data)["token"].tolist(), crf.predict(data).names("token").tolist()
     ([0, 1, 1, 0, 1], ['D', 'N', 'N', 'D', 'N'])
-    >>> crf.score(data), crf.how_.exact.mean()
+    >>> crf.score(data), crf.inference_info_.exact.mean()
     (1.0, np.float64(1.0))
     """
 
@@ -174,8 +174,8 @@ class GraphCRF(GraphQueries, Trained):
                 listeners=listeners,
                 progress=progress,
             )
-            assert self.model_.how is not None
-            self.how_ = self.model_.how
+            assert self.model_.info is not None
+            self.inference_info_ = self.model_.info
             self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
         pass_on(self.model_.training)
         return self

@@ -66,7 +66,7 @@ class GraphQueries(Estimator):
         scores = self._model.given(X, given, threads=self._threads)
         p = inference.marginals(scores, cliques=False, method=self._summing, threads=self._threads)
         labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
-        return GraphLabeling(labels, inference.score(scores, labels), p.how.unbounded(), X.graph.kinds)
+        return GraphLabeling(labels, inference.score(scores, labels), p.info.unbounded(), X.graph.kinds)
 
     def predict_proba(
         self,

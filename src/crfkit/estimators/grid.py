@@ -64,7 +64,7 @@ class GridCRF(ReadyMade):
         ``model_.tables()`` has the weights: "look" of features, "bias", and of directions "right", "down".
     classes_ : array [L]
         The labels, sorted: columns of `predict_proba`.
-    how_ : How
+    inference_info_ : How
         How the last evaluation of training was answered.
 
     Examples

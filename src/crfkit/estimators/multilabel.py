@@ -47,7 +47,8 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     objective, optimizer, selection, stop, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Default: exact where that is cheap, as trees are, else belief propagation; ``how_`` says which.
+        Default: exact where that is cheap, as trees are, else belief propagation; ``inference_info_`` says
+        which.
 
     Attributes
     ----------

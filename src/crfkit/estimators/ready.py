@@ -38,7 +38,7 @@ class ReadyMade(Trained):
     method: Method | str | None = None
 
     model_: GraphModel = learned()
-    how_: How | None = learned()
+    inference_info_: How | None = learned()
     n_iter_: int = learned()
 
     def _learn(
@@ -62,7 +62,7 @@ class ReadyMade(Trained):
             crf.fit(batch, sample_weight=weight, progress=progress)
         finally:
             if hasattr(crf, "model_"):  # also where the user has interrupted it
-                self.model_, self.how_, self.n_iter_ = crf.model_, crf.how_, crf.n_iter_
+                self.model_, self.inference_info_, self.n_iter_ = crf.model_, crf.inference_info_, crf.n_iter_
 
     def _method(self) -> Method | str | None:
         return self.method

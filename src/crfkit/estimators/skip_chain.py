@@ -55,7 +55,8 @@ class SkipChainCRF(ReadyMade):
     objective, optimizer, selection, stop, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Default: exact for sequences that need few cells, else belief propagation; ``how_`` says which.
+        Default: exact for sequences that need few cells, else belief propagation; ``inference_info_``
+        says which.
     metric : str or function
         Of `score`, as in `ChainCRF`. "auto": the F1 of entities where labels spell them, else the
         accuracy of tokens, in which labels of None do not count.
@@ -66,9 +67,9 @@ class SkipChainCRF(ReadyMade):
         ``model_.tables()["skip"]`` has the weights of the long edges.
     classes_ : array of str [L]
         The labels, by first appearance.
-    how_ : How
-        How the last evaluation of training was answered: ``how_.exact.mean()`` is the share of sequences
-        that were summed exactly.
+    inference_info_ : How
+        How the last evaluation of training was answered: ``inference_info_.exact.mean()`` is the share of
+        sequences that were summed exactly.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def decode(
     Returns
     -------
     Labeling, or a list of them for a batch
-        Of graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.how``.
+        Of graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.info``.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def explain_graph(
             found.sort(key=lambda c: -abs(c.amount))
             second = (names.label(kind, r), float(here[r]))
             decisions.append(Decision(place, won, float(here[y]), *second, tuple(found)))
-    return Explanation(tuple(decisions), best.how)
+    return Explanation(tuple(decisions), best.info)
 
 
 def _find(one: GraphBatch, at: tuple[str, int]) -> int:

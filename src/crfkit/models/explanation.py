@@ -122,7 +122,7 @@ class Explanation(Sequence[Decision]):
     """
 
     decisions: tuple[Decision, ...]
-    how: How | None = None  #: of graphs: how the best labeling was found
+    info: How | None = None  #: of graphs: how the best labeling was found
 
     def __getitem__(self, number: Any) -> Any:
         """Return a decision, or those of a slice."""

@@ -69,7 +69,7 @@ class GraphModel(Restored, BaseModel):
     license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
     lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
-    how: How | None = None  #: how graphs were answered at the end of training; not in files
+    info: How | None = None  #: how graphs were answered at the end of training; not in files
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)
@@ -372,4 +372,4 @@ def log_prob(
     """Return log p of the known labels [V, -1 elsewhere] of each graph, summed over the others: [N]."""
     total = inference.log_partition(scores, method=method, threads=threads)
     within = inference.log_partition(replace(scores, observed=label), method=method, threads=threads)
-    return Numbers(np.atleast_1d(np.asarray(within) - np.asarray(total)), total.how)
+    return Numbers(np.atleast_1d(np.asarray(within) - np.asarray(total)), total.info)

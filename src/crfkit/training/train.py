@@ -135,7 +135,7 @@ def train(
         gradients, and for the stochastic ones, which visit blocks in random order.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Of graphs: who sums and maximizes. Default: exact where the tables of a component have at most 2**22
-        cells, else belief propagation; ``model.how`` and ``model.training.notes`` say which.
+        cells, else belief propagation; ``model.info`` and ``model.training.notes`` say which.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
         al. 2001), or at ``init(problem, layout)``. Default: at zero. Of graphs: a `GraphModel`, weights [F],
