@@ -94,7 +94,7 @@ def test_errors() -> None:
         with pytest.raises(ValueError, match=message):
             crf.explain(data, at)
     with pytest.raises(TypeError, match="at is 0, expected a variable: its kind and its number"):
-        crf.explain(data, 0)  # type: ignore[arg-type]
+        crf.explain(data, 0)
     several = graphs(0)
     with pytest.raises(ValueError, match="graphs; explain one at a time"):
         GraphCRF(several.graph).fit(several).explain(several)

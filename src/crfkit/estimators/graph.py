@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.estimators.parameters import Trained
 from crfkit.inference.methods.method import Method
-from crfkit.models.graph_model import GraphMetric
+from crfkit.models.graph_model import Given, GraphMetric, GraphModel, accuracy
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
+from crfkit.training.data import weights_of
 from crfkit.training.events import Listener
 from crfkit.training.graphs.data import checked_graphs
 from crfkit.training.graphs.fit import GraphInit, training_method
@@ -92,8 +93,8 @@ class GraphCRF(GraphQueries, Trained):
     ...     features={"word": np.eye(3)[[0, 1, 2, 0, 1]]},
     ... )
     >>> crf = GraphCRF(graph).fit(data)
-    >>> crf.predict(data)["token"].tolist(), crf.predict(data).names("token").tolist()
-    ([0, 1, 1, 0, 1], ['D', 'N', 'N', 'D', 'N'])
+    >>> crf.predict(data)["token"].tolist(), crf.predict(data).ids["token"].tolist()
+    (['D', 'N', 'N', 'D', 'N'], [0, 1, 1, 0, 1])
     >>> crf.score(data), crf.inference_info_.exact.mean()
     (1.0, np.float64(1.0))
     """
@@ -109,6 +110,10 @@ class GraphCRF(GraphQueries, Trained):
         tags.target_tags.required = False  # the labels are in X
         tags.input_tags.dict = tags.input_tags.string = tags.input_tags.sparse = False
         return tags
+
+    @classmethod
+    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+        return {"graph": model.graph} if model.grounding is None else None
 
     @property
     def _summing(self) -> Method:
@@ -179,3 +184,25 @@ class GraphCRF(GraphQueries, Trained):
             self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
         pass_on(self.model_.training)
         return self
+
+    def score(
+        self,
+        X: GraphBatch,
+        y: None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        kind: str | None = None,
+        given: Given = None,
+    ) -> float:
+        """Return the share of known labels of X that are predicted, of all kinds or of one.
+
+        `given` clamps labels as in `predict`: ``score(X, kind="chunk", given={"pos": pos})``. A graph counts
+        as often as its `sample_weight`, [N], says.
+        """
+        if y is not None:
+            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
+        model = self._model
+        if X.label is None:
+            raise ValueError("X has no labels to compare with")
+        found = model.predict(X, given=given, threads=self._threads).ids
+        return accuracy(X, found, kind, weights_of(sample_weight, X.graphs, "graphs"))

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit import inference
 from crfkit.estimators.base import Estimator, learned
-from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
-from crfkit.models.graph_model import Given, GraphModel, accuracy
-from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.models.graph_model import GraphModel
+from crfkit.models.results import Candidate
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,112 +40,88 @@ class GraphQueries(Estimator):
         check_is_fitted(self, "model_")
         return self.model_
 
-    def predict(
-        self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None
-    ) -> GraphLabeling:
-        """Return the best labeling by kind: ``predict(X)["token"]`` is [V].
+    def predict(self, X: Any, *, given: Any = None, method: Method | str | None = None) -> Any:
+        """Return the best labels: of graphs by kind, of samples in the form that y had.
+
+        ``predict(X)["token"]`` are the labels of a kind, [V], ``predict(X).ids["token"]`` their ids,
+        ``predict(X).split()[n]`` the labels of graph n, and ``predict(X).info`` says how they were found.
 
         Parameters
         ----------
-        X : GraphBatch
-            Labels that it has are not looked at, unless `given` says so.
+        X : GraphBatch, or samples as in `fit`
+            Labels that graphs have are not looked at, unless `given` says so.
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": the known
-            labels of X, as for a network of which a part is labeled.
+            labels of X, as for a network of which a part is labeled. Of samples: in the form of y.
         method : a method of `crfkit.inference.methods`, or its name, optional
             "posterior": the likeliest label of each variable.
         """
-        if method == "posterior":
-            return self._posterior(X, given)
-        return self._model.predict(X, given=given, method=method, threads=self._threads)
-
-    def _posterior(self, X: GraphBatch, given: Given) -> GraphLabeling:
-        scores = self._model.given(X, given, threads=self._threads)
-        p = inference.marginals(scores, cliques=False, method=self._summing, threads=self._threads)
-        labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
-        return GraphLabeling(labels, inference.score(scores, labels), p.info.unbounded(), X.graph.kinds)
+        return self._model._best(self._taken(X), given, method, self._summing, self._threads)
 
     def predict_proba(
-        self,
-        X: GraphBatch,
-        *,
-        given: Given = None,
-        cliques: bool = False,
-        method: Method | str | None = None,
-    ) -> GraphMarginals:
-        """Return the probability of each label by kind: ``predict_proba(X)["token"]`` is [V, L].
+        self, X: Any, *, given: Any = None, cliques: bool = False, method: Method | str | None = None
+    ) -> Any:
+        """Return the probability of each label: ``predict_proba(X)["token"]`` is [V, L]; of samples arrays.
 
-        `given` clamps labels as in `predict`; ``cliques=True`` also asks for those of factors, ``.clique``.
+        `given` clamps labels as in `predict`; ``cliques=True`` also asks for those of the factors of graphs,
+        ``.clique``.
         """
         asked = self._summing if method is None else method
-        return self._model.predict_proba(X, given=given, cliques=cliques, method=asked, threads=self._threads)
+        return self._model.predict_proba(
+            self._taken(X), given=given, cliques=cliques, method=asked, threads=self._threads
+        )
 
-    def log_prob(self, X: GraphBatch, *, method: Method | str | None = None) -> Numbers:
-        """Return the logarithm of the probability of the known labels of each graph, [N]."""
+    def log_prob(self, X: Any, y: Any = None, *, method: Method | str | None = None) -> Numbers:
+        """Return the logarithm of the probability of the known labels of each graph, [N].
+
+        Labels that are not known are summed over; one that the model does not have has probability 0.
+        """
         asked = self._summing if method is None else method
-        return self._model.log_prob(X, method=asked, threads=self._threads)
+        return self._model.log_prob(self._taken(X), y, method=asked, threads=self._threads)
 
     def kbest(
-        self, X: GraphBatch, k: int, *, given: Given = None, method: Method | str | None = None
-    ) -> GraphLabelings:
-        """Return the k best labelings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
-        scores = self._model.given(X, given, threads=self._threads)
-        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=self._threads)
-        return found
+        self, X: Any, k: int, *, given: Any = None, method: Method | str | None = None
+    ) -> list[list[Candidate]]:
+        """Return the k best labelings of each graph or sample, best first; fewer where fewer exist.
+
+        Each has ``labels`` (by kind, or in the form of y), ``log_prob`` and ``probability``.
+        """
+        return self._model.kbest(
+            self._taken(X), k, given=given, method=method, summing=self._summing, threads=self._threads
+        )
 
     def sample(
         self,
-        X: GraphBatch,
+        X: Any,
         n_samples: int = 1,
         *,
         random_state: int | None = None,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
-    ) -> GraphLabelings:
-        """Draw labelings: ``sample(X, 9)["token"]`` is [9, V]; the random state is that of the estimator."""
-        scores = self._model.given(X, given, threads=self._threads)
-        drawn = self._seed if random_state is None else random_state
-        found: GraphLabelings = inference.sample(
-            scores, n_samples, drawn, method=method, threads=self._threads
-        )
-        return found
+    ) -> list[list[Any]]:
+        """Draw labelings: ``sample(X, 9)[n]`` are 9 of graph or sample n, by kind or in the form of y.
 
-    def entropy(self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None) -> Numbers:
-        """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
-        scores = self._model.given(X, given, threads=self._threads)
-        asked = self._summing if method is None else method
-        found: Numbers = inference.entropy(scores, method=asked, threads=self._threads)
-        return found
-
-    def score(
-        self,
-        X: GraphBatch,
-        y: None = None,
-        *,
-        kind: str | None = None,
-        given: Given = None,
-    ) -> float:
-        """Return the share of known labels of X that are predicted, of all kinds or of one.
-
-        `given` clamps labels as in `predict`: ``score(X, kind="chunk", given={"pos": pos})``.
+        The random state is that of the estimator unless given.
         """
-        if y is not None:
-            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
-        model = self._model
-        if X.label is None:
-            raise ValueError("X has no labels to compare with")
-        return accuracy(X, model.predict(X, given=given, threads=self._threads).labels, kind)
+        drawn = self._seed if random_state is None else random_state
+        return self._model.sample(
+            self._taken(X), n_samples, random_state=drawn, given=given, method=method, threads=self._threads
+        )
+
+    def entropy(self, X: Any, *, given: Any = None, method: Method | str | None = None) -> Numbers:
+        """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
+        asked = self._summing if method is None else method
+        return self._model.entropy(self._taken(X), given=given, method=asked, threads=self._threads)
 
     def explain(
-        self,
-        x: GraphBatch,
-        at: tuple[str, int] | None = None,
-        *,
-        given: Given = None,
-        method: Method | str | None = None,
+        self, x: Any, at: Any = None, *, given: Any = None, method: Method | str | None = None
     ) -> Explanation:
-        """Explain why variables of one graph, ``X[0]``, have their labels; see `GraphModel.explain`."""
+        """Explain why one graph or sample, ``X[0]``, has its labels; see `GraphModel.explain`."""
         return self._model.explain(x, at, given=given, method=method, threads=self._threads)
+
+    def _taken(self, X: Any) -> Any:
+        """Return X, checked as the estimator checks it."""
+        return X
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to a file that `load` and `crfkit.load` open."""
@@ -160,12 +133,23 @@ class GraphQueries(Estimator):
         from crfkit.models.files import load
 
         model = load(path)
-        if not isinstance(model, GraphModel):
-            raise TypeError(f"{os.fsdecode(path)} holds no model of graphs: use crfkit.load")
-        made = cls(model.graph)
-        made.model_ = model
-        made.n_iter_ = 0 if model.training is None else model.training.iterations
+        told = cls._told(model) if isinstance(model, GraphModel) else None
+        if told is None:
+            what = "a model of sequences" if not isinstance(model, GraphModel) else f"{model!r}"
+            raise TypeError(f"{os.fsdecode(path)} holds {what}, which is no {cls.__name__}: use crfkit.load")
+        made = cls(**told)
+        made._hold(model)
         return made
+
+    @classmethod
+    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+        """Return the parameters that a model tells; None where this estimator cannot have learned it."""
+        raise NotImplementedError
+
+    def _hold(self, model: GraphModel) -> None:
+        """Take over a model of a file."""
+        self.model_ = model
+        self.n_iter_ = 0 if model.training is None else model.training.iterations
 
     def plot(self, clique: str, *, attribute: str | int | None = None) -> Any:
         """Return a heat map of the learned table of a clique as a matplotlib figure (the extra ``plot``)."""

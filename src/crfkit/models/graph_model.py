@@ -14,14 +14,16 @@ from crfkit._safe.pickling import Restored
 from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.models.base import BaseModel
+from crfkit.models.graph_answers import PerGraph
+from crfkit.models.graph_asked import Asked, AskedOfSamples
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
+from crfkit.models.results import Candidate
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.graph import Graph
@@ -30,6 +32,7 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 if TYPE_CHECKING:
     from crfkit.graphs.text_form import GraphForm
     from crfkit.models.explanation import Explanation
+    from crfkit.models.grounding import Grounding
     from crfkit.training.events import Summary
 
 __all__ = ["Given", "GraphMetric", "GraphModel", "accuracy", "log_prob"]
@@ -68,6 +71,7 @@ class GraphModel(Restored, BaseModel):
     notes: str = ""  #: free text that goes with the model
     license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
+    grounding: Grounding | None = None  #: how samples become graphs, where it was trained on such
     lacks: str = ""  #: what a file of it would lack, and what to save instead; "" where it stands alone
     info: How | None = None  #: how graphs were answered at the end of training; not in files
 
@@ -181,97 +185,149 @@ class GraphModel(Restored, BaseModel):
 
     # ---- queries
 
+    def batch(self, X: Any, y: Any = None, *, threads: int | None = None) -> GraphBatch:
+        """Return the graphs that samples become, with the labels of y: those that queries answer about.
+
+        Examples
+        --------
+        >>> from crfkit import FactorialCRF
+        >>> X, y = [[["the"], ["dog"]]], [[("D", "B"), ("N", "I")]]
+        >>> FactorialCRF().fit(X, y).model_.batch(X, y).label.tolist()
+        [0, 1, 0, 1]
+        """
+        asked = self._asked(X, threads)
+        if y is None:
+            return asked.batch
+        label, foreign = asked.gold(y)
+        if foreign.any():
+            raise ValueError(
+                f"y of sample {int(np.argmax(foreign))} has a label that the model does not know"
+            )
+        return replace(asked.batch, label=label)
+
+    def _asked(self, X: Any, threads: int | None = None) -> Asked:
+        """Return X as graphs, with the form of answers about them."""
+        if isinstance(X, GraphBatch):
+            return Asked(self.fitted(X))
+        if self.grounding is None:
+            raise TypeError(f"X is a {type(X).__name__}, expected graphs of graph.batch(...)")
+        samples = self.grounding.samples(X, threads)
+        return AskedOfSamples(
+            self.fitted(self.grounding.graphs(self.graph, samples)), self.grounding, samples
+        )
+
     def predict(
         self,
-        batch: GraphBatch,
+        X: Any,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabeling:
-        """Return the best labeling.
+    ) -> Any:
+        """Return the best labels: of graphs `GraphLabels`, of samples what y was in training.
 
         Parameters
         ----------
-        batch : GraphBatch
-            Labels that it has are not looked at, unless `given` says so.
+        X : GraphBatch, or samples as in training
+            Labels that graphs have are not looked at, unless `given` says so.
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": those that
-            the batch has.
+            the batch has. Of samples: in the form of y.
         method : a method of `crfkit.inference.methods`, or its name, optional
+            "posterior": the likeliest label of each variable.
         threads : int, optional
         """
-        found: GraphLabeling = inference.decode(
-            self.given(batch, given, threads=threads), method=method, threads=threads
-        )
-        return found
+        return self._best(X, given, method, None, threads)
+
+    def _best(
+        self, X: Any, given: Any, method: Method | str | None, summing: Method | None, threads: int | None
+    ) -> Any:
+        """Return the best labels; `summing` gives the probabilities where the likeliest are asked for."""
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        if method == "posterior":
+            scores = replace(scores, method=summing)
+        return asked.labels(inference.decode(scores, method=method, threads=threads))
 
     def predict_proba(
         self,
-        batch: GraphBatch,
+        X: Any,
         *,
-        given: Given = None,
+        given: Any = None,
         cliques: bool = False,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphMarginals:
-        """Return the probability of each label of each variable, by kind; of factors where `cliques`."""
-        scores = self.given(batch, given, threads=threads)
-        found: GraphMarginals = inference.marginals(scores, cliques=cliques, method=method, threads=threads)
-        return found
+    ) -> Any:
+        """Return the probability of each label: of graphs `GraphProba`, of samples arrays in the form of y.
+
+        ``cliques=True`` also asks for those of factors of graphs.
+        """
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        return asked.proba(inference.marginals(scores, cliques=cliques, method=method, threads=threads))
 
     def log_prob(
-        self, batch: GraphBatch, *, method: Method | str | None = None, threads: int | None = None
+        self, X: Any, y: Any = None, *, method: Method | str | None = None, threads: int | None = None
     ) -> Numbers:
-        """Return the logarithm of the probability of the known labels of each graph, [N]."""
-        scores = self.potentials(batch, threads=threads)
-        if batch.label is None:
-            raise ValueError("the batch has no labels")
-        return log_prob(scores, batch.label, method=method, threads=threads)
+        """Return the logarithm of the probability of the known labels of each graph, [N].
+
+        Labels that are not known are summed over; one that the model does not have has probability 0.
+        """
+        asked = self._asked(X, threads)
+        label, foreign = asked.gold(y)
+        scores = self.potentials(asked.batch, threads=threads)
+        found = log_prob(scores, label, method=method, threads=threads)
+        return Numbers(np.where(foreign, -np.inf, found), found.info)
 
     def kbest(
         self,
-        batch: GraphBatch,
+        X: Any,
         k: int,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
+        summing: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabelings:
-        """Return the k best labelings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
-        scores = self.given(batch, given, threads=threads)
-        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=threads)
-        return found
+    ) -> PerGraph[list[Candidate]]:
+        """Return the k best labelings of each graph or sample, best first; fewer where fewer exist.
+
+        Each has ``labels`` (by kind, or in the form of y), ``log_prob`` and ``probability``, given what is
+        given; `summing` is the method that finds the sum over all labelings for these.
+        """
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        found = inference.kbest(scores, k, method=method, threads=threads)
+        total = inference.log_partition(scores, method=summing, threads=threads)
+        return asked.candidates(found, np.atleast_1d(np.asarray(total)))
 
     def sample(
         self,
-        batch: GraphBatch,
+        X: Any,
         n_samples: int = 1,
         *,
         random_state: int = 0,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabelings:
-        """Draw labelings: ``sample(X, 9)["token"]`` is [9, V]."""
-        scores = self.given(batch, given, threads=threads)
-        found: GraphLabelings = inference.sample(
-            scores, n_samples, random_state, method=method, threads=threads
-        )
-        return found
+    ) -> PerGraph[list[Any]]:
+        """Draw labelings: for each graph or sample `n_samples` of them, by kind or in the form of y."""
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        return asked.drawn(inference.sample(scores, n_samples, random_state, method=method, threads=threads))
 
     def entropy(
         self,
-        batch: GraphBatch,
+        X: Any,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
     ) -> Numbers:
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
-        scores = self.given(batch, given, threads=threads)
-        found: Numbers = inference.entropy(scores, method=method, threads=threads)
-        return found
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        found = inference.entropy(scores, method=method, threads=threads)
+        return Numbers(np.atleast_1d(np.asarray(found)), found.info)
 
     def evaluate(
         self,
@@ -301,17 +357,17 @@ class GraphModel(Restored, BaseModel):
             )
         if X.label is None:
             raise ValueError("X has no labels to compare with")
-        found = self.predict(X, given=given, threads=threads).labels
+        found = self.predict(X, given=given, threads=threads).ids
         if callable(metric):
             return float(metric(X.by_kind(X.label), found))
         return accuracy(X, found, kind)
 
     def explain(
         self,
-        x: GraphBatch,
-        at: tuple[str, int] | None = None,
+        x: Any,
+        at: Any = None,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
     ) -> Explanation:
@@ -322,16 +378,21 @@ class GraphModel(Restored, BaseModel):
 
         Parameters
         ----------
-        x : GraphBatch
-            One graph, ``X[0]``.
+        x : GraphBatch with one graph, or one sample
+            ``X[0]``.
         at : (kind, number), optional
-            Which variable, by its number within its kind, from 0; default: all of them.
+            Which variable, by its number within its kind, from 0; of samples a position, (position, column),
+            (row, column) of a pixel, or the number of a label. Default: all of them.
         given, method, threads
             As in `predict`.
         """
         from crfkit.models.explain_graphs import explain_graph
 
-        return explain_graph(self, x, at, given=given, method=method, threads=threads)
+        whole = x if isinstance(x, GraphBatch) or self.grounding is None else self.grounding.one(x)
+        asked = self._asked(whole, threads)
+        if asked.batch.graphs != 1:
+            raise ValueError(f"x has {asked.batch.graphs} graphs; explain one at a time, as in explain(X[0])")
+        return explain_graph(self, asked, at, given=asked.clamped(given), method=method, threads=threads)
 
     # ---- weights
 
@@ -351,16 +412,21 @@ class GraphModel(Restored, BaseModel):
         return made
 
 
-def accuracy(batch: GraphBatch, found: Mapping[str, Ids], kind: str | None = None) -> float:
-    """Return the share of known labels that were found, of all kinds or of one."""
+def accuracy(
+    batch: GraphBatch, found: Mapping[str, Ids], kind: str | None = None, weight: Floats | None = None
+) -> float:
+    """Return the share of known labels that were found, of all kinds or of one; graphs may weigh, [N]."""
     assert batch.label is not None
     if kind is not None and kind not in batch.kind_ptr:
         raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, batch.kind_ptr))}")
-    right = known = 0
+    each = np.ones(batch.graphs) if weight is None else weight
+    right = known = 0.0
     for name, gold in batch.by_kind(batch.label).items():
         if kind in (None, name):
-            right += int((gold[gold >= 0] == found[name][gold >= 0]).sum())
-            known += int((gold >= 0).sum())
+            first, last = batch.kind_ptr[name]
+            counts = each[batch.graph_of[first:last]] * (gold >= 0)
+            right += float(counts @ (gold == found[name]))
+            known += float(counts.sum())
     if not known:
         raise ValueError("there are no labels to compare with" + (f" of kind {kind!r}" if kind else ""))
     return right / known

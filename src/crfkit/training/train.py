@@ -213,7 +213,7 @@ def train(
     >>> batch = graph.batch(
     ...     labels={"token": ["D", "N"]}, scopes={"step": [[0, 1]]}, features={"word": [[1, 0], [0, 1]]}
     ... )
-    >>> train(batch).predict(batch).names("token").tolist()
+    >>> train(batch).predict(batch)["token"].tolist()
     ['D', 'N']
     """
     begun = time.perf_counter()
