@@ -264,9 +264,13 @@ def test_what_has_a_wrong_type(wrong: dict[str, Any]) -> None:
 
 
 def test_learning_on_is_learning_from_all() -> None:
-    for options, half in product(
-        ({}, {"min_count": 2}, {"features": "w[0]; shape(w)[0]", "min_count": 2}, {"smoothing": EVEN}), (1, 3)
-    ):
+    several: list[dict[str, Any]] = [
+        {},
+        {"min_count": 2},
+        {"features": "w[0]; shape(w)[0]", "min_count": 2},
+        {"smoothing": EVEN},
+    ]
+    for options, half in product(several, (1, 3)):
         weight = np.random.default_rng(1).uniform(0.5, 2.0, len(W))
         whole = HMM(**options).fit(W, Y, sample_weight=weight)
         made = HMM(**options)

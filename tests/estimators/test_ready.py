@@ -194,13 +194,14 @@ def test_explanations_are_differences_of_scores(name: str) -> None:
         best = max(every.values(), key=lambda pair: pair[1])
         won = at_place(best[0], at)
         assert one.label == str(won)
+        assert one.runner_up is not None
+        assert one.label in str(one)
         others: dict[str, list[float]] = {}
         for labels, log_p in every.values():
             others.setdefault(str(at_place(labels, at)), []).append(log_p)
         assert one.probability == pytest.approx(np.exp(logsumexp(others[one.label])), abs=1e-9)
         assert one.runner_up_probability == pytest.approx(np.exp(logsumexp(others[one.runner_up])), abs=1e-9)
         assert one.difference == pytest.approx(best[1] - max(others[one.runner_up]), abs=1e-9)
-        assert one.label in str(one)
     assert len(made.explain(X[0])) == sum(1 for _ in flat(one_of(y, 0)))
     assert len(share) > 0
 
