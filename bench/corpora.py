@@ -24,7 +24,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor
 from crfkit.linear.layout import Layout
-from crfkit.metrics import segment_scores, token_scores
+from crfkit.metrics import span_scores, token_scores
 
 T = TypeVar("T")
 Choice = Callable[[int], bool]  # of sentences, by number
@@ -131,7 +131,7 @@ class Corpus:
         """Return the metric of labels for the test sentences."""
         gold = [[row[-1] for row in rows] for rows in self.sentences(test=True)]
         if self.metric == "F1":
-            return segment_scores(gold, predicted).f1
+            return span_scores(gold, predicted).f1
         return token_scores(gold, predicted).accuracy
 
 

@@ -101,7 +101,7 @@ def main() -> None:
             left = max(given.seconds - (time.perf_counter() - begun), 0.1)
             crf = GraphCRF(
                 train.graph,
-                objective,
+                objective=objective,
                 method=method,
                 selection="all",
                 init="zero" if model is None else model,

@@ -218,6 +218,25 @@ def sum_by_sequence(terms: Floats, seq_ptr: Pointers) -> Floats:
     return total
 
 
+def weights_of(sample_weight: ArrayLike | None, N: int, what: str = "sequences") -> Floats | None:
+    """Return weights of sequences or other samples, checked: [N]."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (N,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}, expected one number for each of {N} {what}"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if wrong.size:
+        raise ValueError(f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}, expected 0 or more, and finite")
+    if N and not weight.any():
+        raise ValueError(
+            f"sample_weight is zero for all {N} {what}, so that none counts; give one of them more"
+        )
+    return weight
+
+
 def checked_later() -> np.errstate:
     """Return a context without NumPy's warnings of numbers too large: who opens it looks at the results.
 

@@ -61,4 +61,4 @@ def test_chunks(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("\n\n".join(text.split("\n\n")[:count]) + "\n")
     run("train", tmp_path / "train.txt", "-o", tmp_path / "m.crf", "-q", "--scheme", "bio", "-a", "lbfgs")
     made = json.loads(run("evaluate", tmp_path / "m.crf", tmp_path / "test.txt", "--json").stdout)
-    assert made["systems"][0]["micro"]["f1"] > 0.87
+    assert made["micro"]["f1"] > 0.87

@@ -73,13 +73,15 @@ def test_probabilities_and_json(folder: Path) -> None:
 def test_eval_scores_each_kind(folder: Path) -> None:
     told = run("evaluate", folder / "m.crf", folder / "test.txt").stdout
     assert "pos:\n" in told
-    assert "chunk:\nprocessed" in told
+    assert "\nspan_f1 " in told
     made = json.loads(run("evaluate", folder / "m.crf", folder / "test.txt", "--json").stdout)
-    assert made["kinds"]["pos"]["kind"] == "tokens"
-    assert made["kinds"]["chunk"]["kind"] == "segments"
+    assert made["parts"]["pos"]["kind"] == "labels"
+    assert made["parts"]["chunk"]["kind"] == "spans"
     assert 0.5 < made["sequence_accuracy"] <= 1.0
-    by_token = json.loads(run("evaluate", folder / "m.crf", folder / "test.txt", "--json", "--tokens").stdout)
-    assert by_token["kinds"]["chunk"]["kind"] == "tokens"
+    by_token = json.loads(
+        run("evaluate", folder / "m.crf", folder / "test.txt", "--json", "-m", "accuracy").stdout
+    )
+    assert by_token["parts"]["chunk"]["kind"] == "labels"
 
 
 def test_show_and_explain(folder: Path) -> None:
@@ -127,7 +129,7 @@ def test_methods_objectives_and_threads(folder: Path) -> None:
     one, two = (crfkit.load(folder / name).w for name in ("bp.crf", "two.crf"))
     assert (one == two).all()
     made = json.loads(run("evaluate", folder / "pl.crf", folder / "test.txt", "--json").stdout)
-    assert made["kinds"]["pos"]["accuracy"] > 0.9
+    assert made["parts"]["pos"]["accuracy"] > 0.9
 
 
 def test_training_goes_on_from_a_checkpoint(folder: Path) -> None:

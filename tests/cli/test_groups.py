@@ -60,7 +60,7 @@ def test_training_ends_with_the_result_its_certificate_and_what_to_do_next(
     assert proof.startswith("certificate: Within ")
     assert following == f"next: crfkit tag {model} FILE"
     result, _, following = run("train", data, "-o", model, "-d", dev, "-j", 1).stderr.splitlines()[-3:]
-    assert re.search(rf", segment_f1 [\d.]+ on {dev}$", result)
+    assert re.search(rf", span_f1 [\d.]+ on {dev}$", result)
     assert following == f"next: crfkit evaluate {model} {dev}"
     run(*following.removeprefix("next: crfkit ").split())
     assert run("train", data, "-o", model, "-q", "-j", 1).stderr == ""

@@ -57,7 +57,7 @@ def test_help_names_what_daily_work_needs() -> None:
         assert {"auto", "lbfgs", "dual", "perceptron", "likelihood", "max-margin", "jsonl", "bioes"} <= words
         assert not {"gis", "rprop-minus", "smo", "exponential"} & words
     for name in ("train", "cv", "evaluate"):
-        assert {"auto", "segment_f1", "token_accuracy"} <= set(re.findall(r"[\w-]+", help_of(name)))
+        assert {"auto", "span_f1", "accuracy"} <= set(re.findall(r"[\w-]+", help_of(name)))
         assert re.search("^  --json +Print JSON", help_of(name), re.MULTILINE)
 
 

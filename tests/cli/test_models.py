@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import HiddenChainCRF, Model
+from crfkit import HiddenChainCRF, Model, load
 from crfkit.cli.groups.data import Data
 from crfkit.cli.tagging import Tagger
-from crfkit.data import write
+from crfkit.data import read, write
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
 from crfkit.models.files import about
@@ -81,11 +81,11 @@ def test_train_from_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> No
 def test_dev_init_and_checkpoint(folder: Path, tmp_path: Path) -> None:
     done = run(
         *("train", folder / "train.txt", "-o", tmp_path / "m.crf", "--dev", folder / "test.txt", "--json"),
-        *("--metric", "token_accuracy", "-a", "lbfgs", "--init", folder / "t.crf", "-t", folder / "template"),
+        *("--metric", "accuracy", "-a", "lbfgs", "--init", folder / "t.crf", "-t", folder / "template"),
         *("--checkpoint", tmp_path / "kept", "--max-iterations", 4, "-q", "--selection", "all", "--l2", 0.5),
     )
     told = json.loads(done.stdout)
-    assert told["metric"] == "token_accuracy"
+    assert told["metric"] == "accuracy"
     assert told["score"] == 1.0
     assert not done.stderr
     assert list((tmp_path / "kept").iterdir())
@@ -168,7 +168,7 @@ def test_document_marks_are_skipped_alike_in_training_and_judging(folder: Path, 
     tagged = run("tag", folder / "m.crf", tmp_path / "marked.txt").stdout
     assert tagged.count("-DOCSTART-") == 2
     judged = json.loads(run("evaluate", "--predicted", "-", "--json", text=tagged).stdout)
-    assert judged["systems"][0]["tokens"] == json.loads(expected)["systems"][0]["tokens"]
+    assert judged["labels"] == json.loads(expected)["labels"]
 
 
 def test_tag_answers_before_the_input_ends(folder: Path) -> None:
@@ -213,14 +213,34 @@ def test_memory_is_given_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 # ---- eval, cv
 
 
-def test_eval_as_conlleval(folder: Path) -> None:
+def test_eval_prints_the_report(folder: Path) -> None:
     done = run("evaluate", folder / "m.crf", folder / "test.txt")
-    assert "FB1: 100.00" in done.stdout
+    assert "span_f1 1.0000" in done.stdout
     tagged = run("tag", folder / "m.crf", folder / "test.txt").stdout
     assert run("evaluate", "--predicted", "-", text=tagged).stdout == done.stdout
-    made = json.loads(run("evaluate", folder / "m.crf", folder / "test.txt", "--json", "--tokens").stdout)
-    assert made["systems"][0]["kind"] == "tokens"
-    assert made["systems"][0]["accuracy"] == 1.0
+    made = json.loads(
+        run("evaluate", folder / "m.crf", folder / "test.txt", "--json", "-m", "accuracy").stdout
+    )
+    assert made["kind"] == "labels"
+    assert made["accuracy"] == 1.0
+
+
+def test_eval_prints_what_evaluate_returns(folder: Path, tmp_path: Path) -> None:
+    """Mistakes are those that are there; all numbers are those of the report."""
+    rows = [line.split() for line in (folder / "test.txt").read_text().splitlines()]
+    wrong = [[*row[:-1], "I-NP" if row[-1] == "O" else row[-1]] if row else row for row in rows]
+    (tmp_path / "wrong.txt").write_text("\n".join(map(" ".join, wrong)) + "\n")
+    report = load(folder / "m.crf").evaluate(read(tmp_path / "wrong.txt"))
+    assert 0.0 < report.accuracy < 1.0
+    asked = ("evaluate", folder / "m.crf", tmp_path / "wrong.txt")
+    assert run(*asked).stdout == f"{report}\n"
+    assert json.loads(run(*asked, "--json").stdout) == report.to_dict()
+    text = run(*asked, "--confusion", "--errors", 2).stdout
+    worst = report.errors(2)
+    assert text == f"{report.confusion}\n\n{worst[0]}\n\n{worst[1]}\n\n{report}\n"
+    told = json.loads(run(*asked, "--json", "--errors", 1).stdout)
+    assert told.pop("errors") == [worst[0].to_dict()]
+    assert told == report.to_dict()
 
 
 def test_eval_of_two(folder: Path, tmp_path: Path) -> None:
@@ -243,8 +263,8 @@ def test_cross_validation(folder: Path) -> None:
         "cv", folder / "train.txt", "--folds", 3, "-a", "lbfgs", "--max-iterations", 15, "--jobs", 1, "--json"
     )
     made = json.loads(done.stdout)
-    assert len(made["metrics"]["segment_f1"]["scores"]) == 3
-    assert made["metrics"]["token_accuracy"]["low"] <= made["metrics"]["token_accuracy"]["mean"]
+    assert len(made["metrics"]["span_f1"]["scores"]) == 3
+    assert made["metrics"]["accuracy"]["low"] <= made["metrics"]["accuracy"]["mean"]
     assert "part 3 of 3" in done.stderr
 
 
@@ -309,7 +329,7 @@ def test_train_from_mistakes(folder: Path, tmp_path: Path) -> None:
     given = ("train", folder / "train.txt", "-o", tmp_path / "p.crf", "--objective", "perceptron", "-q")
     made = json.loads(run(*given, "--max-iterations", 5, "--json").output)
     assert made["optimizer"] == "AveragedPerceptron"
-    assert "FB1: 100.00" in run("evaluate", tmp_path / "p.crf", folder / "test.txt").output
+    assert "span_f1 1.0000" in run("evaluate", tmp_path / "p.crf", folder / "test.txt").output
     assert "--l2 is for objectives with an L2 penalty" in run(*given, "--l2", 0.5, status=2).output
     assert "objectives are: likelihood, max-margin, perceptron" in run(*given[:5], "hinge", status=2).output
 

@@ -36,8 +36,8 @@ def test_tabs_and_comments_in_every_command(tmp_path: Path) -> None:
         assert "0[0]=New York" in Model.load(model).attributes
     tagged = run("tag", model, data, *given).stdout
     assert tagged == "New York\tB-LOC\tB-LOC\nis\tO\tO\n\nLos Angeles\tB-LOC\tB-LOC\nwas\tO\tO\n\n"
-    assert "FB1: 100.00" in run("evaluate", model, data, *given).stdout
-    assert "FB1: 100.00" in run("evaluate", "--predicted", "-", text=tagged).stdout
+    assert "span_f1 1.0000" in run("evaluate", model, data, *given).stdout
+    assert "span_f1 1.0000" in run("evaluate", "--predicted", "-", text=tagged).stdout
     assert run("explain", model, data, *given).stdout.startswith("New York B-LOC\tB-LOC")
     assert "0[0]=Los Angeles" in run("features", data, "-t", "0[0]", "--sequence", 2, *given).stdout
     assert json.loads(run("cv", data, "--folds", 2, "--json", "-q", *given).stdout)["sequences"] == 2

@@ -87,14 +87,13 @@ def test_spans_one_a_line(folder: Path, model: str) -> None:
 def test_scores_are_those_of_segments(folder: Path) -> None:
     for model, data in (("m.crf", "train.txt"), ("p.crf", "plain.txt")):
         told = json.loads(run("evaluate", folder / model, folder / data, "--json", "--jobs", 1).stdout)
-        (system,) = told["systems"]
-        assert (system["kind"], system["micro"]["f1"]) == ("segments", 1.0) or model == "p.crf"
-        assert system["kind"] == "segments"
-        assert system["by_label"].keys() == {"NP"}
+        assert (told["kind"], told["micro"]["f1"]) == ("spans", 1.0) or model == "p.crf"
+        assert told["kind"] == "spans"
+        assert told["rows"].keys() == {"NP"}
     told = json.loads(
         run("cv", folder / "train.txt", "--folds", 2, *OPTIONS, "--max-iterations", 20, "--json").stdout
     )
-    assert told["metrics"]["segment_f1"]["mean"] > 0.9
+    assert told["metrics"]["span_f1"]["mean"] > 0.9
 
 
 def test_dev_sets_and_checkpoints(folder: Path, tmp_path: Path) -> None:
@@ -105,7 +104,7 @@ def test_dev_sets_and_checkpoints(folder: Path, tmp_path: Path) -> None:
     a, b = (Model.load(tmp_path / name) for name in ("a.crf", "b.crf"))
     assert (a.w == b.w).all()
     assert a.training is not None
-    assert a.training.metric == "segment_f1"
+    assert a.training.metric == "span_f1"
 
 
 def test_json_lines_have_segments(tmp_path: Path) -> None:
@@ -236,7 +235,7 @@ def test_given_tags_are_kept(folder: Path, forced: list[str], expected: list[lis
 def test_a_gold_label_that_the_model_does_not_know_is_an_error(folder: Path) -> None:
     text = "the\tDT\tB-PERSON\ndog\tNN\tI-PERSON\n\nran\tVB\tB-NP\n"
     done = run("evaluate", folder / "m.crf", "-", "--json", text=text)
-    assert json.loads(done.stdout)["systems"][0]["micro"]["f1"] == 0.0
+    assert json.loads(done.stdout)["micro"]["f1"] == 0.0
     assert "standard input has labels that" in done.stderr
     assert "does not know: PERSON (2); 2 of 3 positions" in done.stderr
     wrong = run("evaluate", folder / "m.crf", "-", text=text.replace("B-NP", "O"), status=2)

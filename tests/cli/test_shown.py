@@ -16,7 +16,7 @@ from rich.console import Console
 from crfkit._safe.printable import cut, safe, shown
 from crfkit.cli.commands import reported
 from crfkit.cli.streams import Safe, json_line
-from crfkit.metrics import segment_scores, token_scores
+from crfkit.metrics import span_scores, token_scores
 from crfkit.training.runs.progress import Display
 from tests.cases.cli import on_a_terminal, run
 from tests.cases.nasty import NASTY, is_safe
@@ -175,6 +175,6 @@ def test_progress_shows_names_spelled_out(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_reports_keep_a_line_for_each_label() -> None:
     gold = [["B-a\x1b[31m\n", "I-x\ty"]]
-    for report in (token_scores(gold, gold).report(), segment_scores(gold, gold).report()):
+    for report in (token_scores(gold, gold).report(), span_scores(gold, gold).report()):
         assert is_safe(report)
     assert len(token_scores(gold, gold).report().splitlines()) == 1 + 2 + 3 + 1

@@ -46,7 +46,7 @@ def test_from_train_to_eval(
     run("train", data, "-o", model, *TRAINED, *given)
     assert Model.load(model).labels.strings() == ["D", "N"]
     assert run("tag", model, data, *given).stdout == TAGGED
-    assert "accuracy 1.0000 of 5 tokens" in run("evaluate", model, data, *given).stdout
+    assert "accuracy 1.0000 of 5 labels" in run("evaluate", model, data, *given).stdout
     assert len(run("rank", model, data, *given).stdout.splitlines()) == 3
     assert run("explain", model, data, "--sequence", "2", *given).stdout.startswith("été")
     assert "été" in run("features", data, "-t", "bias", "--sequence", "2", *given).stdout

@@ -212,7 +212,7 @@ def test_grid_search_over_the_penalty_in_processes() -> None:
 
 
 def test_cross_validation_with_scorers_and_groups() -> None:
-    scoring = {"sequences": metrics.scorer("sequence_accuracy"), "f1": metrics.scorer("token_f1_macro")}
+    scoring = {"sequences": metrics.scorer("sequence_accuracy"), "f1": metrics.scorer("f1_macro")}
     found = cross_validate(crf(), X, Y, cv=GroupKFold(3), groups=np.arange(24) % 3, scoring=scoring)
     assert np.mean(found["test_sequences"]) > 0.9
     assert np.mean(found["test_f1"]) > 0.9

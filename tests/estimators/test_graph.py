@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -387,8 +388,8 @@ def test_errors_of_queries() -> None:
     )
     with pytest.raises(ValueError, match="clique 'word' has no features in the batch"):
         crf.predict(bare)
-    with pytest.raises(ValueError, match="X has no labels to compare with"):
-        crf.score(bare)
+    with pytest.raises(ValueError, match=r"X has no labels; give graph\.batch\(labels=\.\.\.\)"):
+        crf.score(replace(data, label=None))
     with pytest.raises(ValueError, match=r"given is 'gold', expected labels by kind"):
         crf.predict(data, given="gold")
     with pytest.raises(ValueError, match="'c' is not a kind of the graph"):

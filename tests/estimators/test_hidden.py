@@ -131,7 +131,7 @@ def test_files_copies_and_conventions(tmp_path: Path) -> None:
     model = Model.load(tmp_path / "m.crf")
     assert model.predict(x) == crf.predict(x)
     assert model.answers == ("A", "B") or model.answers == ("B", "A")
-    assert model.evaluate(x, y=y) == crf.score(x, y)
+    assert model.score(x, y=y) == crf.score(x, y)
     for other in (pickle.loads(pickle.dumps(crf)), copy.deepcopy(crf)):
         assert other.predict(x) == crf.predict(x)
     assert clone(crf).get_params().keys() == crf.get_params().keys()
@@ -160,7 +160,7 @@ def test_constraints_hold_for_all_states() -> None:
 def test_dev_sets_choose_the_start() -> None:
     crf = HiddenChainCRF(states=2, restarts=2, n_jobs=1).fit(*turning(30), dev=turning(20, seed=3))
     assert crf.model_.training is not None
-    assert crf.model_.training.metric == "token_accuracy"
+    assert crf.model_.training.metric == "accuracy"
     assert crf.model_.training.score == pytest.approx(crf.score(*turning(20, seed=3)))
 
 

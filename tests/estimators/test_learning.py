@@ -48,7 +48,7 @@ def test_sample_weight_is_repetition(options: dict[str, Any]) -> None:
     np.testing.assert_allclose(one.log_prob(X, Y), two.log_prob(X, Y), atol=near)
     assert abs(one.log_prob(X, Y) - fitted(**options).log_prob(X, Y)).max() > 2 * near
     noisy = [["D"] * len(y) for y in Y]
-    for metric in ("token_accuracy", "sequence_accuracy", "token_f1_macro", "log_prob"):
+    for metric in ("accuracy", "sequence_accuracy", "f1_macro", "log_prob"):
         one.set_params(metric=metric)
         plain = one.score([X[n] for n in repeated], [noisy[n] for n in repeated])
         assert one.score(X, noisy, sample_weight=weight) == pytest.approx(plain)
@@ -60,9 +60,9 @@ def test_dev_set_constraints_and_scheme() -> None:
         X, segments, dev=(X_TEST, [["O"] * len(y) for y in Y_TEST])
     )
     assert made.model_.training is not None
-    assert made.model_.training.metric == "segment_f1"
+    assert made.model_.training.metric == "span_f1"
     assert all(s[0] != "I-X" for s in made.predict([[{"w": "dog"}]]))
-    strict = crf(structure=Chain(constraints=[Scheme("BIO")]), metric="segment_f1").fit(X, segments)
+    strict = crf(structure=Chain(constraints=[Scheme("BIO")]), metric="span_f1").fit(X, segments)
     assert strict.score(X, segments) == strict.score(X, segments, sample_weight=np.arange(24)) == 1.0
     ruled = crf(structure=Chain(constraints=[Forbid("N", "V")]))
     assert ruled.get_params()["structure__constraints"] == (Forbid("N", "V"),)

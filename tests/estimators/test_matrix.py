@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 from crfkit import estimators
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.tags import spans, to_tags
 from tests.cases.estimator_matrix import ALWAYS, NOT_YET, REASONS, TABLE, VERBS
 from tests.cases.every_estimator import CASES, same
 
@@ -122,3 +125,67 @@ def test_entropies_are_those_of_each_sample(name: str) -> None:
     assert found.shape == (one.X.graphs if isinstance(one.X, GraphBatch) else len(one.X),)
     assert (found >= 0.0).all()
     assert found.max() > 0.0
+
+
+def flat(y: Any, one: Any) -> list[list[Any]]:
+    """Return gold or predicted labels of each sequence, as reports spell them."""
+    if isinstance(one.X, GraphBatch):
+        named = one.fitted().model_.labels
+        kinds, names = [*named], [[*each, None] for each in named.values()]
+        labels = [[known[i] for i in y[k].tolist()] for known, k in zip(names, kinds, strict=True)]
+        made: list[list[Any]] = [[] for _ in range(one.X.graphs)]
+        for kind, each in zip(kinds, labels, strict=True):
+            for n, name in zip(one.X.by_kind(one.X.graph_of)[kind].tolist(), each, strict=True):
+                made[n].append(name)
+        return made
+    if isinstance(y, dict):
+        return [[label for column in y.values() for label in column[n]] for n in range(len(one.X))]
+    if isinstance(y, np.ndarray) and y.ndim == 2:
+        return [[str(a) if label else "none" for a, label in enumerate(row)] for row in y.tolist()]
+    if isinstance(y[0], list) and isinstance(y[0][0], tuple):
+        return [[*chain(*zip(*labels, strict=True))] for labels in y]
+    if not isinstance(y[0], list):
+        return [[str(label) for label in np.ravel(labels)] for labels in y]
+    return [[*labels] for labels in y]
+
+
+def some_of(data: Any, which: Any) -> Any:
+    """Return some of the samples, as often as they are named."""
+    if isinstance(data, dict):
+        return {name: some_of(column, which) for name, column in data.items()}
+    return [data[n] for n in which.tolist()] if isinstance(data, list) else data[which]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reports_are_of_the_score_and_of_real_mistakes(name: str) -> None:
+    one = CASES[name]
+    made, labels = one.fitted(), () if one.y is None else (one.y,)
+    N = one.X.graphs if isinstance(one.X, GraphBatch) else len(one.X)
+    report = made.evaluate(one.X, *labels, groups=[n % 2 for n in range(N)])
+    assert float(report) == report.score == made.score(one.X, *labels)
+    assert str(report).endswith(f"{report.metric} {report.score:.4f}")
+    assert json.loads(json.dumps(report.to_dict()))["score"] == report.score
+    assert report.n == N == sum(group.n for group in report.groups.values())
+    assert len(report.to_frame()) == len(report.rows) + 3
+    assert report.confusion.matrix.sum() == report.labels
+    assert np.trace(report.confusion.matrix) == pytest.approx(report.accuracy * report.labels)
+    gold = flat(one.X.by_kind(one.X.label) if one.y is None else one.y, one)
+    if name in ("ChainCRF of another encoding", "SemiCRF", "SemiCRF of functions"):
+        gold = [to_tags(spans(y), len(y)) for y in gold]  # an I that follows nothing begins a span
+    found = flat(made.predict(one.X), one)
+    wrong = [
+        sum(a is not None and a != b for a, b in zip(y, z, strict=True))
+        for y, z in zip(gold, found, strict=True)
+    ]
+    errors = report.errors(3)
+    assert [error.wrong for error in errors] == sorted(filter(None, wrong), reverse=True)[:3]
+    for error in errors:
+        both = (error.gold, error.predicted)
+        told = [[*chain(*each.values())] if isinstance(each, dict) else each for each in both]
+        assert told == [gold[error.sequence - 1], found[error.sequence - 1]]
+        assert str(error).startswith(f"{error.unit} {error.sequence}: {error.wrong} of ")
+    times = np.arange(N) % (2 if isinstance(one.X, GraphBatch) else 3)
+    often = np.repeat(np.arange(N), times)
+    some, told_y = some_of(one.X, often), [some_of(y, often) for y in labels]
+    weighted = made.score(one.X, *labels, sample_weight=times)
+    assert weighted == pytest.approx(made.score(some, *told_y))

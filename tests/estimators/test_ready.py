@@ -251,13 +251,14 @@ def test_a_dev_set_is_scored_as_score_does(case: tuple[Any, Any, Any]) -> None:
     history = History()
     again = type(made)(**made.get_params(deep=False)).set_params(stop=Stop(max_iterations=4, patience=2))
     again.fit(X, y, dev=(X, y), listeners=[history])
-    assert again.model_.training.score == pytest.approx(again.score(X, y))
+    assert again.model_.training.score == again.score(X, y) == float(again.evaluate(X, y))
+    assert again.model_.training.metric == getattr(again, "metric", "auto")
     with pytest.raises(ValueError, match=r"dev is a list, expected a pair, as in fit\(X, y, dev="):
         again.fit(X, y, dev=[X])
 
 
 def test_labels_of_dev_that_training_lacks_are_errors() -> None:
-    made = SkipChainCRF(features="w[0]", stop=Stop(max_iterations=3), metric="token_accuracy")
+    made = SkipChainCRF(features="w[0]", stop=Stop(max_iterations=3), metric="accuracy")
     new = [["new" for _ in tags] if n == 0 else tags for n, tags in enumerate(TAGS)]
     with pytest.warns(UserWarning, match="has labels that the model does not know: new"):
         made.fit(WORDS, TAGS, dev=(WORDS, new))
@@ -275,6 +276,46 @@ def test_the_log_probability_judges_too() -> None:
     assert made.model_.training is not None
     assert made.score(WORDS, y) == pytest.approx(made.log_prob(WORDS, y).sum() / labels)
     assert made.model_.training.score == pytest.approx(made.score(WORDS, y))
+    one = made.evaluate(WORDS, y, kind="kind")
+    assert one.score == pytest.approx(made.log_prob(WORDS, {"kind": KINDS}).sum() / sum(LENGTHS))
+    assert (one.metric, one.labels) == ("log_prob", sum(LENGTHS))
+    batch = made.batch(WORDS, y)
+    assert made.evaluate(batch).score == pytest.approx(made.score(WORDS, y))
+    assert made.evaluate(batch, kind="kind").score == pytest.approx(one.score)
+
+
+def test_reports_are_of_labels_that_are_known(case: tuple[Any, Any, Any]) -> None:
+    made, X, y = case
+    part, foreign = hidden(one_of(y, 0))
+    rest = [one_of(y, n) for n in range(1, len(X))]
+    whole, some = made.evaluate(X, y), made.evaluate(X, all_of([part, *rest]), metric="accuracy")
+    assert some.labels == whole.labels - sum(1 for _ in flat(one_of(y, 0))) + len(known_in(part))
+    assert some.n == whole.n == len(X)
+    if foreign is not None:
+        with pytest.warns(UserWarning, match="has labels that the model does not know"):
+            wrong = made.evaluate(X, all_of([foreign, *rest]), metric="accuracy")
+        assert wrong.accuracy <= whole.accuracy
+        assert wrong.labels == whole.labels
+
+
+def known_in(part: Any) -> list[Any]:
+    return [label for label in flat(part) if label is not None and label != -1]
+
+
+def test_one_column_of_several_is_judged_alone() -> None:
+    made, X, y = CASES["columns"]
+    made.fit(X, y)
+    each = [made.score(X, y, kind=name) for name in y]
+    assert made.score(X, y) == pytest.approx(np.mean(each))
+    assert made.evaluate(X, y).parts["kind"].score == made.evaluate(X, y, kind="kind").score == each[1]
+    with pytest.raises(ValueError, match="'pos' is not a kind of the graph: 'tag', 'kind'"):
+        made.score(X, y, kind="pos")
+    with pytest.raises(ValueError, match="y has the columns tag; the model has tag, kind"):
+        made.score(X, {"tag": TAGS})
+    many, rows, labels = CASES["multi-label"]
+    many.fit(rows, labels)
+    right = many.predict(rows)[:, 1] == labels[:, 1]
+    assert many.score(rows, labels, kind="1") == right.mean()
 
 
 def test_what_is_given_helps_the_score() -> None:
@@ -301,8 +342,9 @@ def test_files_answer_as_the_estimator_does(case: tuple[Any, Any, Any], tmp_path
         assert str(again.predict_proba(X)) == str(made.predict_proba(X))
         assert str(again.kbest(X, 3)) == str(made.kbest(X, 3))
         assert again.log_prob(X, y).tolist() == made.log_prob(X, y).tolist()
+        assert str(again.evaluate(X, y)) == str(made.evaluate(X, y))
+        assert again.score(X, y) == made.score(X, y)
         assert str(again.explain(X[0])) == str(made.explain(X[0]))
-    assert again.score(X, y) == made.score(X, y)
     assert type(again.classes_) is type(made.classes_)
     refitted = again.set_params(stop=FEW).fit(X, y)
     assert str(refitted.predict(X)) == str(made.predict(X))

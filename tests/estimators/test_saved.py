@@ -109,7 +109,7 @@ def test_the_decision_rule_stays_with_the_model(tmp_path: Path) -> None:
     again = crfkit.load(tmp_path / "m.crf")
     assert again.decision == "viterbi"
     assert again.predict(X) == crf.predict(X)
-    assert again.evaluate(X, y=y) == crf.score(X, y)
+    assert again.score(X, y=y) == crf.score(X, y)
     assert crfkit.models.Tagger(again).tag(X[0]) == crf.predict(X)[0]
     crf.set_params(decoding="posterior")
     assert crf.predict(X) == crf.model_.predict(X) == free

@@ -57,7 +57,11 @@ def test_tags_come_back_in_their_scheme(scheme: str, tmp_path: Path) -> None:
     assert loaded.scheme == scheme
     assert loaded.predict(x) == y
     assert bare(loaded.predict_spans(x)) == [[(0, 2, "C")], [(0, 1, "C")]]
-    assert loaded.evaluate(x, "segment_f1", y=y) == loaded.evaluate(x, "token_accuracy", y=y) == 1.0
+    assert (
+        float(loaded.evaluate(x, y, metric="span_f1"))
+        == float(loaded.evaluate(x, y, metric="accuracy"))
+        == 1.0
+    )
 
 
 def test_long_stretches_outside_are_segments() -> None:
@@ -90,7 +94,7 @@ def test_alternatives_draws_and_marginals_agree_with_all_segmentations() -> None
 def test_dev_set_stops_and_a_model_is_a_start() -> None:
     fitted = crf().fit(X, Y, dev=(X[:2], Y[:2]))
     assert fitted.model_.training is not None
-    assert fitted.model_.training.metric == "segment_f1"
+    assert fitted.model_.training.metric == "span_f1"
     begun = crf(init=fitted.model_, stop=Stop(max_iterations=0), optimizer="lbfgs").fit(X, Y)
     np.testing.assert_allclose(begun.model_.w, fitted.model_.w)
     with pytest.raises(ValueError, match="dev is a list, expected a pair"):

@@ -119,7 +119,7 @@ def test_a_model_makes_them_of_data_of_every_kind(tmp_path: Path) -> None:
         assert one.predict(one.dataset(X).batch) == y  # ids of the model
         assert one.predict(one.batch_of(X)) == y
         assert [Tagger(one).tag(sequence) for sequence in X] == y
-        assert one.evaluate(X, y=y) == 1.0
+        assert one.score(X, y=y) == 1.0
         np.testing.assert_allclose(
             np.exp(one.log_prob(X, y)),
             [Tagger(one).probability(*pair) for pair in zip(X, y, strict=True)],

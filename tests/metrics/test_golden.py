@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from crfkit.metrics import Average, Score, SegmentScores, segment_scores
+from crfkit.metrics import span_scores
+from crfkit.metrics.counts import Average, Score
+from crfkit.metrics.spanwise import SpanScores
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 
@@ -58,9 +60,9 @@ accuracy:  71.43%; precision:  64.29%; recall:  69.23%; FB1:  66.67
 @pytest.mark.parametrize("name", PRINTED)
 def test_reports_are_what_conlleval_prints(name: str) -> None:
     true, pred, printed = PRINTED[name].lstrip("\n").split("\n", 2)
-    assert str(segment_scores(split(true), split(pred), scheme="conlleval")) == printed
+    assert str(span_scores(split(true), split(pred), scheme="conlleval")) == printed
     if name != "BIOES":  # which the script does not understand
-        assert str(segment_scores(split(true), split(pred))) == printed
+        assert str(span_scores(split(true), split(pred))) == printed
 
 
 def test_the_example_in_conllevals_documentation() -> None:
@@ -74,7 +76,7 @@ def test_the_example_in_conllevals_documentation() -> None:
         "VP": Score(69, 100, 87),
     }
     none = Average(0.0, 0.0, 0.0)
-    assert SegmentScores(Score(371, 539, 459), counts, none, none, 961, 838).report().split("\n") == [
+    assert SpanScores(Score(371, 539, 459), counts, none, none, 961, 838).report().split("\n") == [
         "processed 961 tokens with 459 phrases; found: 539 phrases; correct: 371.",
         "accuracy:  87.20%; precision:  68.83%; recall:  80.83%; FB1:  74.35",
         "             ADJP: precision:   0.00%; recall:   0.00%; FB1:   0.00  1",
@@ -107,7 +109,7 @@ def test_the_baseline_of_conll_2000() -> None:
     test = read("test.txt.gz")
     y_true = [[chunk for _, _, chunk in sentence] for sentence in test]
     y_pred = [[commonest[tag].most_common(1)[0][0] for _, tag, _ in sentence] for sentence in test]
-    assert str(segment_scores(y_true, y_pred)).split("\n") == [
+    assert str(span_scores(y_true, y_pred)).split("\n") == [
         "processed 47377 tokens with 23852 phrases; found: 26992 phrases; correct: 19592.",
         "accuracy:  77.29%; precision:  72.58%; recall:  82.14%; FB1:  77.07",
         "             ADJP: precision:   0.00%; recall:   0.00%; FB1:   0.00  0",
@@ -124,12 +126,12 @@ def test_the_baseline_of_conll_2000() -> None:
 
 
 def test_one_line_for_segments_without_a_type_and_none_for_nothing() -> None:
-    assert str(segment_scores([["B", "I", "O"]], [["B", "I", "B"]])).split("\n") == [
+    assert str(span_scores([["B", "I", "O"]], [["B", "I", "B"]])).split("\n") == [
         "processed 3 tokens with 1 phrases; found: 2 phrases; correct: 1.",
         "accuracy:  66.67%; precision:  50.00%; recall: 100.00%; FB1:  66.67",
         "                 : precision:  50.00%; recall: 100.00%; FB1:  66.67  2",
     ]
-    nothing = segment_scores([], [])
+    nothing = span_scores([], [])
     assert str(nothing) == "processed 0 tokens with 0 phrases; found: 0 phrases; correct: 0."
     assert (nothing.f1, nothing.accuracy, nothing.macro.f1, nothing.weighted.f1) == (0, 0, 0, 0)
 
@@ -161,7 +163,7 @@ lenient; O B-X B-X S-Y S-X I-X | S-X S-X E-X B-X S-Y; O O E-Y S-Y S-X I-X | S-X 
 @pytest.mark.parametrize("line", SEQEVAL.strip().split("\n"))
 def test_scores_are_seqevals(line: str) -> None:
     scheme, true, pred, numbers = line.split("; ")
-    scores = segment_scores(split(true), split(pred), scheme=scheme)
+    scores = span_scores(split(true), split(pred), scheme=scheme)
     got = [scores.precision, scores.recall, scores.f1, scores.macro.f1, scores.weighted.f1]
     assert got == pytest.approx([float(number) for number in numbers.split()], abs=1e-6)
 
@@ -180,7 +182,7 @@ def test_seqeval_itself_where_it_is_installed() -> None:
         labels = ["O", *(f"{letter}-{kind}" for letter in letters for kind in "XY")]
         y_true = [draw.choices(labels, k=draw.randint(1, 9)) for _ in range(200)]
         y_pred = [[draw.choice([label, *labels[:2]]) for label in row] for row in y_true]
-        scores = segment_scores(y_true, y_pred, scheme=scheme)
+        scores = span_scores(y_true, y_pred, scheme=scheme)
         for average, ours in (("micro", scores.overall), ("macro", scores.macro)):
             options = {"average": average, "scheme": getattr(classes, scheme), "zero_division": 0}
             theirs = seqeval.precision_recall_fscore_support(y_true, y_pred, **options)

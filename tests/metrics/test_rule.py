@@ -40,8 +40,8 @@ from crfkit.tags.detection import follow_scheme
 )
 def test_labels_follow_a_scheme_or_are_plain(labels: Sequence[str], follow: bool) -> None:
     assert follow_scheme(labels) == follow
-    assert metric_for(labels) == ("segment_f1" if follow else "token_accuracy")
-    assert metric_for(labels, segments=True) == "segment_f1"
+    assert metric_for(labels) == ("span_f1" if follow else "accuracy")
+    assert metric_for(labels, segments=True) == "span_f1"
 
 
 BIO = ["O", "B-NP", "I-NP", "B-VP"]

@@ -15,17 +15,16 @@ from sklearn.base import BaseEstimator
 
 from crfkit.metrics import (
     METRICS,
-    Score,
     calibration,
     confusion,
     mcnemar,
-    named,
+    metric,
     paired_bootstrap,
     scorer,
-    segment_scores,
-    sequence_accuracy,
+    span_scores,
     token_scores,
 )
+from crfkit.metrics.counts import Score
 
 TRUE = [["N", "V", "N", "D"], ["N"], []]
 PRED = [["N", "N", "N", "D"], ["V"], []]
@@ -55,10 +54,10 @@ def test_tokens_counted_by_hand() -> None:
 
 
 def test_sequences_counted_by_hand() -> None:
-    assert sequence_accuracy(TRUE, PRED) == 1 / 3
-    assert sequence_accuracy([], []) == 0
+    assert METRICS["sequence_accuracy"](TRUE, PRED) == 1 / 3
+    assert METRICS["sequence_accuracy"]([], []) == 0
     # sklearn-crfsuite 0.5.0 compares item by item here and returns 1.5.
-    assert sequence_accuracy([["a", "b"], ["a", "b"]], [["a", "b"], ["a", "a"]]) == 0.5
+    assert METRICS["sequence_accuracy"]([["a", "b"], ["a", "b"]], [["a", "b"], ["a", "a"]]) == 0.5
 
 
 def test_confusion_counted_by_hand() -> None:
@@ -82,7 +81,7 @@ def test_tokens_are_scikit_learns(rows: list[list[tuple[str, ...]]]) -> None:
         return
     for part, average in product(("precision", "recall", "f1"), ("macro", "weighted")):
         want = precision_recall_fscore_support(*flat, average=average, zero_division=0)
-        got = METRICS[f"token_{part}_{average}"](y_true, y_pred)
+        got = METRICS[f"{part}_{average}"](y_true, y_pred)
         assert got == pytest.approx(want[("precision", "recall", "f1").index(part)])
         assert got == pytest.approx(getattr(getattr(token_scores(y_true, y_pred), average), part))
 
@@ -93,28 +92,28 @@ def test_tokens_are_scikit_learns(rows: list[list[tuple[str, ...]]]) -> None:
 def test_metrics_by_name_agree_with_the_tables() -> None:
     y_true = [["B-A", "I-A", "O"], ["B-B"], ["B-A", "O"]]
     y_pred = [["B-A", "O", "O"], ["B-B"], ["B-A", "B-B"]]
-    segment = segment_scores(y_true, y_pred)
-    assert segment.overall == Score(2, 4, 3)
-    want = {"token_accuracy": 4 / 6, "sequence_accuracy": 1 / 3}
+    spans = span_scores(y_true, y_pred)
+    assert spans.overall == Score(2, 4, 3)
+    want = {"accuracy": 4 / 6, "sequence_accuracy": 1 / 3}
     for part in ("precision", "recall", "f1"):
-        want[f"segment_{part}"] = getattr(segment, part)
+        want[f"span_{part}"] = getattr(spans, part)
         for average in ("macro", "weighted"):
-            want[f"segment_{part}_{average}"] = getattr(getattr(segment, average), part)
+            want[f"span_{part}_{average}"] = getattr(getattr(spans, average), part)
             tokens = token_scores(y_true, y_pred)
-            want[f"token_{part}_{average}"] = getattr(getattr(tokens, average), part)
-    assert {name: metric(y_true, y_pred) for name, metric in METRICS.items()} == pytest.approx(want)
-    groups = METRICS["segment_f1"].by_group(y_true, y_pred, ["x", "y", "x"])
+            want[f"{part}_{average}"] = getattr(getattr(tokens, average), part)
+    assert {name: one(y_true, y_pred) for name, one in METRICS.items()} == pytest.approx(want)
+    groups = METRICS["span_f1"].by_group(y_true, y_pred, ["x", "y", "x"])
     assert groups == pytest.approx({"x": 2 / 5, "y": 1.0})
 
 
 def test_names_that_do_not_exist() -> None:
     with pytest.raises(
         ValueError,
-        match=r"metric 'segment_F1' is not known; expected one of token_accuracy, .*mean 'segment_f1'",
+        match=r"metric 'span_F1' is not known; expected one of accuracy, .*mean 'span_f1'",
     ):
-        named("segment_F1")
-    with pytest.raises(ValueError, match="'token_accuracy' has no scheme"):
-        named("token_accuracy", scheme="BIO")
+        metric("span_F1")
+    with pytest.raises(ValueError, match="'accuracy' has no scheme"):
+        metric("accuracy", scheme="BIO")
 
 
 class Echo(BaseEstimator):
@@ -134,12 +133,12 @@ def test_scikit_learn_takes_the_scorers() -> None:
     from sklearn.model_selection import GridSearchCV, cross_validate
 
     y = [["B-A", "O"], ["B-A"], ["O", "B-B", "I-B"], ["B-A"]]
-    scoring = {"f1": scorer("segment_f1"), "accuracy": scorer(METRICS["token_accuracy"])}
+    scoring = {"f1": scorer("span_f1"), "accuracy": scorer(METRICS["accuracy"])}
     made = cross_validate(Echo(), y, y, cv=2, scoring=scoring)
     assert made["test_f1"].tolist() == made["test_accuracy"].tolist() == [1.0, 1.0]
-    search = GridSearchCV(Echo(), {"keep": [False, True]}, cv=2, scoring=scorer("segment_f1", scheme="BIO"))
+    search = GridSearchCV(Echo(), {"keep": [False, True]}, cv=2, scoring=scorer("span_f1", scheme="BIO"))
     assert search.fit(y, y).best_params_ == {"keep": True}
-    copied = pickle.loads(pickle.dumps(scorer("segment_f1_macro")))
+    copied = pickle.loads(pickle.dumps(scorer("span_f1_macro")))
     assert copied(Echo(), y, y) == 1.0
 
 
@@ -225,7 +224,7 @@ def test_bootstrap_is_that_of_the_metric_on_drawn_sequences(name: str) -> None:
         [[x if random.random() < keep else labels[random.integers(4)] for x in row] for row in y_true]
         for keep in (0.5, 0.8)
     ]
-    made = paired_bootstrap(y_true, y_a, y_b, name, samples=40, seed=7)
+    made = paired_bootstrap(y_true, y_a, y_b, name, samples=40, random_state=7)
     draws = np.random.default_rng(7).integers(15, size=(40, 15))
     values = [
         [METRICS[name]([y_true[n] for n in draw], [system[n] for n in draw]) for system in systems]
@@ -236,7 +235,7 @@ def test_bootstrap_is_that_of_the_metric_on_drawn_sequences(name: str) -> None:
     assert made.interval_a == pytest.approx(tuple(np.quantile([a for a, _ in values], [0.025, 0.975])))
     assert (made.a, made.b) == pytest.approx(tuple(METRICS[name](y_true, system) for system in systems))
     assert made.difference == pytest.approx(made.b - made.a)
-    assert made == paired_bootstrap(y_true, y_a, y_b, named(name), samples=40, seed=7)
+    assert made == paired_bootstrap(y_true, y_a, y_b, metric(name), samples=40, random_state=7)
 
 
 def test_bootstrap_tells_a_difference_from_none() -> None:
@@ -246,7 +245,7 @@ def test_bootstrap_tells_a_difference_from_none() -> None:
     a, b, c = (np.where(random.random(3000) < right, 1, 0) for right in (0.80, 0.80, 0.86))
 
     def compare(x: Any, y: Any, **options: Any) -> Any:
-        return paired_bootstrap(true, x, y, "token_accuracy", labels=["O", "B"], seq_ptr=ptr, **options)
+        return paired_bootstrap(true, x, y, "accuracy", labels=["O", "B"], seq_ptr=ptr, **options)
 
     assert compare(a, c).p_value < 0.01 < compare(a, b).p_value
     assert compare(a, a).p_value == 1
@@ -264,7 +263,7 @@ def test_bootstrap_tells_a_difference_from_none() -> None:
 
 def test_lengths_that_differ() -> None:
     with pytest.raises(ValueError, match="y_true has 2 sequences and y_pred 1"):
-        segment_scores([["O"], ["O"]], [["O"]])
+        span_scores([["O"], ["O"]], [["O"]])
     with pytest.raises(ValueError, match="sequence 1: y_true has 2 labels and y_b 1"):
         mcnemar([["O"], ["O", "O"]], [["O"], ["O", "O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="y_true has 2 labels and y_pred 1"):
@@ -272,26 +271,26 @@ def test_lengths_that_differ() -> None:
     with pytest.raises(
         ValueError, match="by must name the group of each of the 1 sequences; it has 2 groups"
     ):
-        segment_scores([["O"]], [["O"]], by=["a", "b"])
+        span_scores([["O"]], [["O"]], by=["a", "b"])
 
 
 def test_labelings_of_a_wrong_kind() -> None:
     wrong: Any = ["B-A", "O"]
     with pytest.raises(TypeError, match=r"y_true\[0\] is B-A, not a list of labels: give one"):
-        segment_scores(wrong, wrong)
+        span_scores(wrong, wrong)
     wrong = [[1, 2]]
     with pytest.raises(TypeError, match=r"y_true has the label [12], of type int: labels are strings"):
-        segment_scores(wrong, wrong)
+        span_scores(wrong, wrong)
     with pytest.raises(TypeError, match=r"y_true\[0\] is 3, not a list .*labels= and seq_ptr="):
-        segment_scores(np.array([3]), np.array([3]))
+        span_scores(np.array([3]), np.array([3]))
     with pytest.raises(TypeError, match=r"y_true\[0\] is \['O'\], not an id"):
-        segment_scores([["O"]], [["O"]], labels=["O"])
+        span_scores([["O"]], [["O"]], labels=["O"])
     with pytest.raises(ValueError, match=r"y_pred\[1\] is -1, not an id of the 1 labels"):
-        segment_scores(np.array([0, 0]), np.array([0, -1]), labels=["O"])
+        span_scores(np.array([0, 0]), np.array([0, -1]), labels=["O"])
     with pytest.raises(ValueError, match="seq_ptr must rise from 0 to the number of labels, 2"):
-        segment_scores(np.array([0, 0]), np.array([0, 0]), labels=["O"], seq_ptr=np.array([0, 1]))
+        span_scores(np.array([0, 0]), np.array([0, 0]), labels=["O"], seq_ptr=np.array([0, 1]))
     with pytest.raises(ValueError, match="seq_ptr belongs to flat arrays"):
-        segment_scores([["O"]], [["O"]], seq_ptr=np.array([0, 1]))
+        span_scores([["O"]], [["O"]], seq_ptr=np.array([0, 1]))
     with pytest.raises(TypeError, match="ignore is the string 'O'"):
         token_scores(TRUE, PRED, ignore="O")
     with pytest.raises(ValueError, match="y_true is empty"):

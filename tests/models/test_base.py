@@ -42,7 +42,7 @@ def test_every_model_has_the_shared_verbs(data: Any, tmp_path: Path) -> None:
     again = crfkit.load(tmp_path / "m.crf")
     for one in (model, again):
         assert isinstance(one, BaseModel)
-        assert one.evaluate(data) == 1.0
+        assert one.score(data) == 1.0
         assert isinstance(one.explain(data[:1]), Explanation)
         assert one.training is not None
         assert len(one.labels) == 2
@@ -85,11 +85,16 @@ def test_graphs_are_judged_by_kind_and_by_functions() -> None:
     model = train(data)
     assert data.label is not None
     wrong = replace(data, label=np.where(np.arange(7) == 6, 0, data.label).astype(np.int32))
-    assert model.evaluate(wrong) == pytest.approx(6 / 7)
-    assert model.evaluate(wrong, kind="size") == 0.5
-    assert model.evaluate(wrong, kind="token") == 1.0
-    assert model.evaluate(wrong, lambda gold, found: float((gold["size"] != found["size"]).sum())) == 1.0
-    with pytest.raises(ValueError, match="metric is 'f1', expected 'auto', 'accuracy' or a function"):
-        model.evaluate(data, "f1")
+    assert model.score(wrong) == pytest.approx(6 / 7)
+    assert model.score(wrong, kind="size") == 0.5
+    assert model.score(wrong, kind="token") == 1.0
+    assert (
+        model.evaluate(wrong, metric=lambda gold, found: float((gold["size"] != found["size"]).sum())).score
+        == 1.0
+    )
+    with pytest.raises(
+        ValueError, match="metric is 'f1', expected 'auto', 'accuracy', 'log_prob' or a function"
+    ):
+        float(model.evaluate(data, metric="f1"))
     with pytest.raises(ValueError, match="X has no labels"):
-        model.evaluate(replace(data, label=None))
+        model.score(replace(data, label=None))

@@ -132,11 +132,11 @@ def test_edge_attributes_that_the_model_has_not(model: Model) -> None:
 
 def test_evaluation(model: Model) -> None:
     data = dataset(20, 8)
-    assert model.evaluate(data, "token_accuracy") == model.evaluate(data) > 0.5
-    assert model.evaluate(data, lambda gold, found: float(len(gold))) == 20.0
+    assert float(model.evaluate(data, metric="accuracy")) == model.score(data) > 0.5
+    assert float(model.evaluate(data, metric=lambda gold, found: float(len(gold)))) == 20.0
     label = np.asarray(data.batch.label).copy()
     label[data.batch.seq_ptr[1]] = -1
     holes = replace(data, batch=replace(data.batch, label=label))
     with pytest.raises(ValueError, match="sequence 1, position 0 has no label"):
-        model.evaluate(holes)
+        model.score(holes)
     assert repr(model).startswith("<Model of 3 labels")

@@ -52,7 +52,7 @@ def queries(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "marginals", lambda: model.predict_proba(ASKED)
     yield "log likelihood", lambda: model.log_prob(ASKED, GOLD)
     yield "of partial labels", lambda: model.log_prob(ASKED, [[None], ["x", None, "z"]])
-    yield "evaluate", lambda: model.evaluate(ASKED, y=GOLD)
+    yield "evaluate", lambda: model.score(ASKED, y=GOLD)
     yield "tag", lambda: Tagger(model).tag(ASKED[1])
     yield "probabilities", lambda: Tagger(model).predict_proba(ASKED[1])
     yield "probability", lambda: Tagger(model).probability(ASKED[1], GOLD[1])

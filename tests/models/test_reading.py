@@ -40,7 +40,7 @@ def test_columns_and_rows_of_a_model_with_a_recipe(hashed: int | None) -> None:
         for ours, theirs in zip(model.predict_proba(one), model.predict_proba(slow), strict=True):
             assert ours.tobytes() == theirs.tobytes()
         assert model.log_prob(one).tobytes() == model.log_prob(slow).tobytes()
-        assert model.evaluate(one) == 1.0
+        assert model.score(one) == 1.0
         data = model.dataset(one)
         assert data.labels.strings() == model.labels.strings()
         assert np.asarray(data.batch.label).tolist() == np.asarray(model.batch_of(slow).label).tolist()
@@ -54,7 +54,7 @@ def test_what_extraction_makes_has_the_alphabets_of_the_model() -> None:
     assert data.labels.strings() == ["O", "B", "I", "Q"]
     assert np.asarray(data.batch.label).tolist() == [3]
     with pytest.raises(ValueError, match=r"none of its labels \(Q\) is one of the model \(B, I\)"):
-        model.evaluate(data)
+        model.score(data)
     assert np.asarray(model.batch_of(data).label).tolist() == [-1]
 
 
@@ -66,15 +66,15 @@ def test_the_column_of_labels() -> None:
     assert model.dataset(Columns.from_rows(ROWS, names=NAMES)).batch.label is not None
     assert Reader(model)(Columns.from_rows(ROWS, names=NAMES), gold=False).batch.label is None
     with pytest.raises(ValueError, match="the data have no labels; give labeled data"):
-        model.evaluate(bare)
-    assert model.evaluate(bare, y=[["O", "B", "I"], ["O", "B"]]) == 1.0
+        model.score(bare)
+    assert model.score(bare, y=[["O", "B", "I"], ["O", "B"]]) == 1.0
     assert model.log_prob(bare, [["O", None, "I"], ["O", "B"]]).shape == (2,)
 
 
 def test_rows_by_number_and_strings() -> None:
     extract = Extractor(Recipe.parse("0[0]; 1[0]"), 2)
     model = train(extract(Columns.from_rows(ROWS)))
-    assert model.evaluate(ROWS) == 1.0
+    assert model.score(ROWS) == 1.0
     words = Extractor(Recipe.parse("word[0]"), "tag")
     model = train(words(Columns.from_rows(ROWS, names=NAMES)))
     assert model.predict([["the", "New"]]) == [["O", "B"]]
@@ -87,7 +87,7 @@ def test_items(hashed: int | None) -> None:
     slow = ItemExtractor(hashed)(X, Y)
     assert model.predict(X) == model.predict(slow) == Y
     assert model.log_prob(X, Y).tobytes() == model.log_prob(slow).tobytes()
-    assert model.evaluate(X, "token_accuracy", y=Y) == 1.0
+    assert float(model.evaluate(X, Y, metric="accuracy")) == 1.0
     data = model.dataset(X, [["D", {"N", "Q"}], ["D", None]])
     assert data.labels.strings() == ["D", "N", "Q"]
     assert data.batch.allowed is not None

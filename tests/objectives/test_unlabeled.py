@@ -220,7 +220,7 @@ def test_sequences_without_labels_help(seed: int) -> None:
         labeled, more = extract(*few), extract(views(200, seed + 1)[0])
         plain = trained(labeled, None, Likelihood(l2=0.3))
         found = trained(labeled, more, goal, plain)
-        assert found.evaluate(test) > plain.evaluate(test) + gain
+        assert found.score(test) > plain.score(test) + gain
 
 
 def test_estimators_take_none_for_a_sequence() -> None:

@@ -112,7 +112,7 @@ def test_tables_of_many_labels_take_no_more_than_their_cells() -> None:
     assert Clique("v", "v").spread((L, L)).nnz == L * L
     graph = Graph({"v": L}, pair=Clique("v", "v", cells="same"))
     batch = graph.batch(labels={"v": [3, 3, 7]}, scopes={"pair": [[0, 1], [1, 2]]})
-    crf = GraphCRF(graph, PseudoLikelihood()).fit(batch)
+    crf = GraphCRF(graph, objective=PseudoLikelihood()).fit(batch)
     table = crf.model_.tables()["pair"]
     assert table.shape == (L, L)
     assert prod(np.unravel_index(table.argmax(), table.shape)) == 9

@@ -220,7 +220,7 @@ def test_a_task_that_needs_a_conjunction_is_solved(tmp_path: Path) -> None:
         progress=False,
     )
     assert tuple(heard) == found.rounds
-    assert found.model.evaluate(new, y=gold) == 1.0
+    assert found.model.score(new, y=gold) == 1.0
     names = {feature.name for one in found.rounds for feature in one.features}
     assert {"u=0|v=0", "u=1|v=1"} & {"|".join(sorted(name.split("|"))) for name in names}
     first = found.rounds[0].features[0]
@@ -246,7 +246,7 @@ def test_without_conjunctions_it_is_not_solved() -> None:
     X, y = xor()
     found = induce(ItemExtractor()(X, y), induction=Induction(rounds=2, longest=1), progress=False)
     assert found.model.conjunctions is None
-    assert found.model.evaluate(X, y=y) < 0.8
+    assert found.model.score(X, y=y) < 0.8
 
 
 def test_conjunctions_grow_and_begin_with_what_there_is() -> None:
@@ -257,13 +257,13 @@ def test_conjunctions_grow_and_begin_with_what_there_is() -> None:
     data = ItemExtractor()(X, y)
     options: dict[str, Any] = {"rounds": 4, "per_round": 20, "start": "observed", "margin": 1.0}
     pairs = induce(data, induction=Induction(longest=2, **options), progress=False).model
-    assert pairs.evaluate(X, y=y) < 0.9
+    assert pairs.score(X, y=y) < 0.9
     found = induce(data, induction=Induction(longest=3, **options), progress=False)
-    assert found.model.evaluate(X, y=y) == 1.0
+    assert found.model.score(X, y=y) == 1.0
     assert any(name.count("|") == 2 for name in found.model.attributes)
     given = Conjunctions([("u=0", "v=0")])(data)  # data that have conjunctions already
     more = induce(given, induction=Induction(longest=3, **options), progress=False).model
-    assert more.evaluate(X, y=y) == 1.0
+    assert more.score(X, y=y) == 1.0
     assert not any(name.count("|") > 2 for name in more.attributes)
 
 

@@ -38,7 +38,7 @@ def test_the_default_knows_when_it_is_done(
     assert (about.optimizer, about.converged, about.end) == (optimizer, True, "converged")
     assert about.certificate.startswith("Within 0.")
     assert about.gap <= 1e-3 * about.loss
-    assert model.evaluate(dataset(30, 2)) > 0.8
+    assert model.score(dataset(30, 2)) > 0.8
     other = train(data, objective="max-margin", structure=structure, optimizer="one-slack").training
     assert other is not None
     assert other.loss == pytest.approx(about.loss, rel=2e-3)

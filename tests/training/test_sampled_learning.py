@@ -57,7 +57,7 @@ def test_persistent_chains_reach_the_optimum_of_the_likelihood(hidden: bool) -> 
     batch = cycles(0, 60, hidden=hidden)
     objective = ContrastiveDivergence(l2=L2, k=2, persistent=True, chains=10)
     method = MiniBatch(max_passes=150, size=20, eta=0.3)
-    crf = GraphCRF(batch.graph, objective, method, selection="all", n_jobs=1).fit(batch)
+    crf = GraphCRF(batch.graph, objective=objective, optimizer=method, selection="all", n_jobs=1).fit(batch)
     loss = loss_of(Likelihood(l2=L2), batch, Elimination())
     reached, _ = evaluate(loss, Penalty(l2=L2), crf.model_.w)
     at_zero, _ = evaluate(loss, Penalty(l2=L2), np.zeros_like(w))
@@ -125,13 +125,17 @@ def test_names_work_on_graphs(name: str) -> None:
         crf.fit(batch)
     assert crf.model_.training is not None
     assert crf.model_.training.optimizer == f"MiniBatch ({name})"
-    drawn = GraphCRF(batch.graph, "contrastive-divergence", name, stop=Stop(max_iterations=2)).fit(batch)
+    drawn = GraphCRF(
+        batch.graph, objective="contrastive-divergence", optimizer=name, stop=Stop(max_iterations=2)
+    ).fit(batch)
     assert drawn.model_.w.any()
 
 
 def test_a_mini_batch_run_settles() -> None:
     batch = cycles(0, 12)
-    crf = GraphCRF(batch.graph, Likelihood(l2=5.0), MiniBatch(size=12, delta=1e-3, eta=0.5)).fit(batch)
+    crf = GraphCRF(
+        batch.graph, objective=Likelihood(l2=5.0), optimizer=MiniBatch(size=12, delta=1e-3, eta=0.5)
+    ).fit(batch)
     assert crf.model_.training is not None
     assert crf.model_.training.converged
 
@@ -147,7 +151,7 @@ def test_a_mini_batch_run_settles() -> None:
 def test_what_does_not_fit_is_refused(objective: Any, optimizer: Optimizer | str, why: str) -> None:
     batch = cycles(0, 3)
     with pytest.raises(NotCoveredError, match=why):
-        GraphCRF(batch.graph, objective, optimizer).fit(batch)
+        GraphCRF(batch.graph, objective=objective, optimizer=optimizer).fit(batch)
 
 
 def test_wrong_options_are_refused() -> None:
@@ -200,7 +204,9 @@ def test_sample_rank_separates_what_can_be_separated(margin: float) -> None:
         features={"look": features},
     )
     method = MiniBatch(size=10, max_passes=150, eta=0.3)
-    crf = GraphCRF(batch.graph, SampleRank(l2=0.0, margin=margin, proposals=2), method, n_jobs=1).fit(batch)
+    crf = GraphCRF(
+        batch.graph, objective=SampleRank(l2=0.0, margin=margin, proposals=2), optimizer=method, n_jobs=1
+    ).fit(batch)
     right = crf.predict(batch, method=Elimination())["a"] == labels
     assert right.all()
 
@@ -212,5 +218,5 @@ def test_forbidden_labels_make_no_pairs() -> None:
     never = np.where(np.eye(2) > 0, 0.0, -np.inf)
     graph = Graph({"a": 2}, own=["a"], same=Clique("a", "a", fixed=never))
     batch = graph.batch(labels={"a": [0, 0]}, scopes={"same": [[0, 1]]})
-    crf = GraphCRF(graph, SampleRank(), stop=Stop(max_iterations=3)).fit(batch)
+    crf = GraphCRF(graph, objective=SampleRank(), stop=Stop(max_iterations=3)).fit(batch)
     assert np.abs(crf.model_.w).max() < 1e-6

@@ -55,7 +55,7 @@ def test_defaults(data: Dataset, dev: Dataset) -> None:
     assert about.iterations == len(steps) == len(about.history["objective"])
     assert about.certificate.startswith("Within 0.0")
     assert about.certificate in str(about)
-    assert model.evaluate(dev) > 0.8
+    assert model.score(dev) > 0.8
     assert set(about.versions) == {"crfkit", "numpy", "python"}
 
 
@@ -99,10 +99,10 @@ def test_the_dev_set_stops_and_the_best_weights_are_kept(data: Dataset, dev: Dat
     model = train(data, dev, stop=stop, listeners=[history], optimizer=Descent())
     about = model.training
     assert about is not None
-    assert about.metric == "token_accuracy"
+    assert about.metric == "accuracy"
     best = int(np.argmax(history.scores))
     assert about.kept == best + 1
-    assert about.score == max(history.scores) == model.evaluate(dev)
+    assert about.score == max(history.scores) == model.score(dev)
     assert about.iterations > best + 15  # two passes in a step
     assert (about.end, about.converged) == ("patience", False)
     assert "has not risen in 3" in about.reason
@@ -141,7 +141,7 @@ def test_segments_are_judged_as_segments(data: Dataset) -> None:
     tags = [["B-X" if tag == "A" else "O" for tag in sequence] for sequence in y]
     about = train(ItemExtractor()(X, tags), ItemExtractor()(X, tags), stop=Stop(max_iterations=2)).training
     assert about is not None
-    assert about.metric == "segment_f1"
+    assert about.metric == "span_f1"
 
 
 def test_dev_labels_unknown_to_training_are_reported(data: Dataset) -> None:
@@ -194,7 +194,7 @@ def test_soft_labels(data: Dataset) -> None:
     soft[np.arange(len(soft)), data.batch.label] = 0.9
     model = train(replace(data, batch=replace(data.batch, label=None, soft=soft)), optimizer="lbfgs")
     assert model.layout.parts["node"].stop == 3 * len(data.attributes)
-    assert model.evaluate(data) > 0.8
+    assert model.score(data) > 0.8
 
 
 def test_the_model_knows_its_recipe() -> None:
@@ -307,8 +307,8 @@ def test_wrong_options(data: Dataset, options: dict[str, Any], error: type[Excep
 
 
 def test_unknown_metric(data: Dataset, dev: Dataset) -> None:
-    with pytest.raises(ValueError, match="did you mean 'segment_f1'"):
-        train(data, dev, metric="segmentf1")
+    with pytest.raises(ValueError, match="did you mean 'span_f1'"):
+        train(data, dev, metric="spanf1")
     with pytest.raises(ValueError, match="metric of the dev set is nan"):
         train(data, dev, metric=lambda y_true, y_pred: float("nan"), optimizer=Descent())
 

@@ -47,7 +47,7 @@ def cross_validate(
     For example:
 
       crfkit cv train.txt -t template --folds 10
-      crfkit cv train.txt --l2 0.5 --metric segment_f1 --max-seconds 60 --json
+      crfkit cv train.txt --l2 0.5 --metric span_f1 --max-seconds 60 --json
       crfkit cv train.txt --structure semi
     """
     from crfkit import metrics
@@ -58,7 +58,7 @@ def cross_validate(
     _ = model.kept  # wrong words come before files
     for name in metric or ():
         if name != "auto":
-            metrics.named(name)
+            metrics.metric(name)
     goal, stop = training.goal(asked.structure.objective), stopping.stop()
     solver = training.solver(running.jobs, stop.tolerance)
     learn = learning.prepare(
@@ -70,7 +70,7 @@ def cross_validate(
             f"--folds is {folds}, but {', '.join(data)} has only {counted(N, 'sequence')}; give fewer parts"
         )
     fits = metric_for(learn.data.labels.strings(), segments=asked.segmental or model.scheme is not None)
-    chosen = [fits if name == "auto" else name for name in metric or ("auto", "token_accuracy")]
+    chosen = [fits if name == "auto" else name for name in metric or ("auto", "accuracy")]
     options: dict[str, Any] = {
         "structure": learn.structure,
         "selection": model.weights(learn.extractor),
@@ -104,7 +104,7 @@ def _judged(
         model = fit(whole[rest], progress=False, **options)
     pass_on(model.training)
     judged = whole[held]
-    return {name: model.evaluate(judged, name, threads=options["threads"]) for name in metrics}
+    return {name: float(model.evaluate(judged, metric=name, threads=options["threads"])) for name in metrics}
 
 
 def _print(made: dict[str, Any], as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ from crfkit.cli.groups.constraints import Keeping
 from crfkit.cli.groups.data import Data, LabeledData
 from crfkit.cli.groups.judging import Judging
 from crfkit.cli.groups.output import Running
-from crfkit.cli.scores import Labels, compared, print_comparison, scores_of
+from crfkit.cli.scores import Labels, compared, tell
 
 if TYPE_CHECKING:
     from crfkit.cli.graph_answers import GraphTagger
@@ -33,17 +32,18 @@ def evaluate(
 ) -> None:
     """Print precision, recall and F1, and compare two systems.
 
-    Scores are of segments, as conlleval counts them, where the labels of the model spell segments, else of
-    labels; the last line is the metric and its value, as dev sets and scores in Python have it. With a
-    second system (--against MODEL, or --predicted twice) also whether the difference could be luck:
-    McNemar's test on tokens, and a paired bootstrap over sequences. --constraint says what the
-    labels of the first model keep, as in crfkit tag. Of a model of graphs, each kind is
-    scored by itself.
+    The report is that of `evaluate` in Python: of spans where the labels of the model spell them, else of
+    labels (with --metric accuracy always of labels); the last line is the metric and its value, as dev sets
+    and scores in Python have it. With a second system (--against MODEL, or --predicted twice) also whether
+    the difference could be luck: McNemar's test on tokens, and a paired bootstrap over sequences.
+    --constraint says what the labels of the first model keep, as in crfkit tag. Of a model of graphs, each
+    kind is scored by itself.
 
     For example:
 
       crfkit evaluate chunks.crf test.txt
-      crfkit evaluate old.crf test.txt --against new.crf -m segment_f1
+      crfkit evaluate chunks.crf test.txt --confusion --errors 5
+      crfkit evaluate old.crf test.txt --against new.crf -m span_f1
       crfkit tag chunks.crf test.txt | crfkit evaluate --predicted -
       crfkit evaluate names.crf test.txt --constraint at-most:PER:1
     """
@@ -51,7 +51,7 @@ def evaluate(
     from crfkit.models.files import GraphFileError
 
     if judging.metric != "auto":
-        metrics.named(judging.metric)
+        metrics.metric(judging.metric)
     read_by = None if judging.scheme is None else _scheme(judging.scheme)
     if judging.predicted:
         if model is not None or data is not None or judging.against is not None:
@@ -66,12 +66,16 @@ def evaluate(
         try:
             taggers = _taggers(titles, reading, running.jobs, keeping)
         except GraphFileError as error:
-            if judging.against is not None or keeping.constraints or judging.metric != "auto":
+            if (
+                judging.against is not None
+                or keeping.constraints
+                or judging.metric not in ("auto", "accuracy")
+            ):
                 raise
             from crfkit.cli.graph_answers import GraphTagger
 
             tagger = GraphTagger(model, error.model, running.jobs)
-            _of_graphs(tagger, data, reading, read_by or "lenient", judging.tokens, running.as_json)
+            _of_graphs(tagger, data, reading, judging, read_by, running.as_json)
             return
         found = _of_models(taggers, titles, data, reading, read_by, running)
     if not found.gold:
@@ -93,27 +97,20 @@ class Found:
 
 
 def _tell(found: Found, judging: Judging, as_json: bool) -> None:
-    """Print scores and, of two systems, whether their difference could be luck."""
+    """Print reports and, of two systems, whether their difference could be luck."""
     from crfkit import metrics
+    from crfkit.metrics.comparison import Columns
+    from crfkit.metrics.registry import of_spans
+    from crfkit.metrics.rule import scheme_of_rows
 
     gold, systems = found.gold, found.systems
-    chosen = judging.metric
-    if chosen == "auto":
-        chosen = "token_accuracy" if judging.tokens else found.fits
-    by_segment = found.fits == "segment_f1" and not judging.tokens
-    made = scores_of(found.titles, gold, systems, found.scheme if by_segment else None, aloud=not as_json)
-    spelled = {"scheme": found.scheme} if chosen.startswith("segment") else {}
-    made["metric"] = chosen
-    for one, labels in zip(made["systems"], systems, strict=True):
-        one["score"] = metrics.named(chosen, **spelled)(gold, labels)
-    if len(systems) == 2:
-        made |= compared(gold, systems, metrics.named(chosen, **spelled), judging.samples, judging.seed)
-    if as_json:
-        print(json.dumps(made, ensure_ascii=False))
-    elif len(systems) == 2:
-        print_comparison(found.titles, made)
-    else:
-        print(f"{chosen} {made['systems'][0]['score']:.4f}")
+    chosen = found.fits if judging.metric == "auto" else judging.metric
+    metric = metrics.metric(chosen, **({"scheme": found.scheme} if of_spans(chosen) else {}))
+    spelled = found.scheme if of_spans(found.fits) else None
+    scheme = scheme_of_rows(chosen, (), spelled)
+    reports = [Columns.of(gold, labels, metric, scheme=scheme).report() for labels in systems]
+    test = compared(gold, systems, metric, judging.samples, judging.seed) if len(systems) == 2 else None
+    tell(found.titles, reports, judging, as_json, test)
 
 
 def _scheme(given: str) -> str:
@@ -168,7 +165,7 @@ def _of_models(
         gold += sequences([y or "" for y in labels], block)
         for tagger, mine in zip(taggers, found, strict=True):
             model = tagger.model
-            spelling = model.spelling_for("segment_f1" if stretches else None)
+            spelling = model.spelling_for("span_f1" if stretches else None)
             with located(block, seen, data):
                 mine += spelling.tags(tagger.path(tagger.batch(block)))
         seen += len(block)
@@ -183,40 +180,32 @@ def _of_models(
             for tagger, mine in zip(taggers, found, strict=True)
         ]
     judge: Any = first.model.judge()
-    fits = "segment_f1" if any(one.model.segmental for one in taggers) else judge.name
+    fits = "span_f1" if any(one.model.segmental for one in taggers) else judge.name
     return Found(titles, gold, found, fits, scheme or first.model.label_scheme or "lenient")
 
 
 def _of_graphs(
-    tagger: GraphTagger, data: str, reading: Data, scheme: LabelScheme, tokens: bool, as_json: bool
+    tagger: GraphTagger, data: str, reading: Data, judging: Judging, scheme: LabelScheme | None, as_json: bool
 ) -> None:
-    """Print the scores of a model of graphs: of each kind, and how many sequences are right in all."""
+    """Print the report of a model of graphs: of each kind, and of all together."""
     from crfkit.cli.tagging import REMEDY
-    from crfkit.metrics.rule import check_known, metric_for
+    from crfkit.metrics import METRICS
+    from crfkit.metrics.comparison import Columns, Joined
+    from crfkit.metrics.rule import check_known, rule_of_kind
 
     gold, found = tagger.judged(reading, data)
     if not any(gold.values()):
         raise ValueError(f"{data} holds no sequence; give labeled data")
-    made: dict[str, Any] = {"kinds": {}}
+    parts = {}
     for kind in tagger.kinds:
-        check_known(
-            gold[kind], tagger.names(kind), source=f"{data}, kind {kind}", who=tagger.source, remedy=REMEDY
-        )
-        spells = metric_for(tagger.names(kind)) == "segment_f1" and not tokens
-        if not as_json:
-            print(f"{kind}:")
-        scored = scores_of([kind], gold[kind], [found[kind]], scheme if spells else None, aloud=not as_json)
-        made["kinds"][kind] = scored["systems"][0]
-    each = [made["kinds"][kind] for kind in tagger.kinds]
-    correct = sum(one["accuracy"] * one["tokens"] for one in each)
-    made["metric"], made["score"] = "accuracy", correct / max(sum(one["tokens"] for one in each), 1)
-    right = [all(gold[k][n] == found[k][n] for k in tagger.kinds) for n in range(len(gold[tagger.kinds[0]]))]
-    made["sequence_accuracy"] = sum(right) / len(right)
-    if as_json:
-        print(json.dumps(made, ensure_ascii=False))
-    else:
-        print(f"sequences that are right in all kinds: {100 * made['sequence_accuracy']:.2f} %")
-        print(f"accuracy {made['score']:.4f}")
+        known = tagger.names(kind)
+        told = [[y for y in labels if y is not None] for labels in gold[kind]]
+        check_known(told, known, source=f"{data}, kind {kind}", who=tagger.source, remedy=REMEDY)
+        whole = judging.metric == "auto" and not any(None in labels for labels in gold[kind])
+        judge, spelled = rule_of_kind(known, whole, scheme or "lenient")
+        parts[kind] = Columns.of(gold[kind], found[kind], judge, scheme=spelled)
+    report = Joined.pooled(parts, METRICS["accuracy"]).report()
+    tell([tagger.source], [report], judging, as_json)
 
 
 def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Found:

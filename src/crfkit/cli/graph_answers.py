@@ -112,19 +112,17 @@ class GraphTagger:
 
     # ---- evaluate
 
-    def judged(self, reading: Data, data: str) -> tuple[dict[str, Labels], dict[str, Labels]]:
-        """Return gold labels and predicted ones, by kind; tokens without a gold label are left out."""
-        gold: dict[str, Labels] = {kind: [] for kind in self.kinds}
+    def judged(self, reading: Data, data: str) -> tuple[dict[str, list[list[str | None]]], dict[str, Labels]]:
+        """Return gold labels, None where there is none, and predicted ones, by kind."""
+        gold: dict[str, list[list[str | None]]] = {kind: [] for kind in self.kinds}
         found: dict[str, Labels] = {kind: [] for kind in self.kinds}
         for block in self.blocks(reading, data):
             truth = gold_columns(self.form, block)
             best = self.model.predict(self.batch(block), threads=self.threads)
             for kind in self.kinds:
                 labels = [self.names(kind)[y] for y in best.ids[kind].tolist()]
-                pairs = list(zip(truth[kind], labels, strict=True))
-                for each in sequences(pairs, block):
-                    gold[kind].append([a for a, _ in each if a is not None])
-                    found[kind].append([b for a, b in each if a is not None])
+                gold[kind] += sequences(truth[kind], block)
+                found[kind] += sequences(labels, block)
         return gold, found
 
     # ---- explain

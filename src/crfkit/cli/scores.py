@@ -1,59 +1,47 @@
-"""The scores of systems, as ``crfkit evaluate`` prints them, and whether their difference could be luck."""
+"""How ``crfkit evaluate`` prints reports, and whether the difference of two systems could be luck."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from crfkit._safe.printable import counted
 
 if TYPE_CHECKING:
-    from crfkit.metrics import Metric
-    from crfkit.tags.reading import LabelScheme
+    from crfkit.cli.groups.judging import Judging
+    from crfkit.metrics import Report
+    from crfkit.metrics.registry import Metric
 
-__all__ = ["Labels", "compared", "print_comparison", "scores_of"]
+__all__ = ["Labels", "compared", "tell"]
 
 Labels = list[list[str]]
 
 
-def scores_of(
-    titles: list[str], gold: Labels, systems: list[Labels], scheme: LabelScheme | None, aloud: bool
-) -> dict[str, Any]:
-    """Return the scores of each system, of segments where a scheme is given, and print them if asked to."""
-    from crfkit import metrics
+def tell(
+    titles: list[str],
+    reports: list[Report],
+    judging: Judging,
+    as_json: bool,
+    test: dict[str, Any] | None = None,
+) -> None:
+    """Print the report of each system, and of two what `compared` says of them."""
+    if as_json:
+        each = [_plain(report, judging.errors) for report in reports]
+        named = [{"name": title, **one} for title, one in zip(titles, each, strict=True)]
+        print(json.dumps(each[0] if test is None else {"systems": named, **test}, ensure_ascii=False))
+        return
+    for title, report in zip(titles, reports, strict=True):
+        blocks = [] if test is None else [f"{title}:"]
+        blocks += [f"{report.confusion}\n"] if judging.confusion else []
+        blocks += [f"{mistake}\n" for mistake in report.errors(judging.errors)]
+        print(*blocks, report, *([] if test is None else [""]), sep="\n")
+    if test is not None:
+        _print_test(titles, test)
 
-    made: dict[str, Any] = {"systems": []}
-    for title, found in zip(titles, systems, strict=True):
-        scores: Any = (
-            metrics.token_scores(gold, found)
-            if scheme is None
-            else metrics.segment_scores(gold, found, scheme=scheme)
-        )
-        made["systems"].append({"name": title, **_plain(scores)})
-        if aloud:
-            print(*[f"{title}:"] * (len(systems) > 1), scores.report(), sep="\n")
-    return made
 
-
-def _plain(scores: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {"tokens": scores.tokens, "accuracy": scores.accuracy}
-    segmental = hasattr(scores, "by_type")
-    whole = scores.overall if segmental else scores.micro
-    made["kind"] = "segments" if segmental else "tokens"
-    rows = scores.by_type if segmental else scores.by_label
-    for name, one in (("micro", whole), ("macro", scores.macro), ("weighted", scores.weighted)):
-        made[name] = {"precision": one.precision, "recall": one.recall, "f1": one.f1}
-    made["by_label"] = {
-        name: {
-            "precision": s.precision,
-            "recall": s.recall,
-            "f1": s.f1,
-            "support": s.support,
-            "found": s.found,
-        }
-        for name, s in rows.items()
-    }
-    return made
+def _plain(report: Report, errors: int) -> dict[str, Any]:
+    return report.to_dict() | ({"errors": [one.to_dict() for one in report.errors(errors)]} if errors else {})
 
 
 def compared(gold: Labels, systems: list[Labels], metric: Metric, samples: int, seed: int) -> dict[str, Any]:
@@ -62,12 +50,11 @@ def compared(gold: Labels, systems: list[Labels], metric: Metric, samples: int, 
 
     a, b = systems
     test = metrics.mcnemar(gold, a, b)
-    drawn = metrics.paired_bootstrap(gold, a, b, metric, samples=samples, seed=seed)
+    drawn = metrics.paired_bootstrap(gold, a, b, metric, samples=samples, random_state=seed)
     return {"mcnemar": asdict(test), "bootstrap": asdict(drawn)}
 
 
-def print_comparison(titles: list[str], made: dict[str, Any]) -> None:
-    """Print whether the difference of two systems could be luck."""
+def _print_test(titles: list[str], made: dict[str, Any]) -> None:
     test, drawn = made["mcnemar"], made["bootstrap"]
     low, high = drawn["interval"]
     print(

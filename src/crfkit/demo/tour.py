@@ -20,6 +20,7 @@ from crfkit import data, metrics
 from crfkit.data.formats.columns import Columns
 from crfkit.demo.addresses import Line, corpus
 from crfkit.features import Extractor, Recipe
+from crfkit.metrics.tokenwise import TokenScores
 from crfkit.models.explanation import Decision, Explanation
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood
@@ -54,7 +55,7 @@ class Learned:
     """A model, and what it makes of lines that it has not seen."""
 
     model: Model
-    scores: metrics.TokenScores
+    scores: TokenScores
     whole: float  #: part of the lines with every label right
 
 
@@ -73,7 +74,9 @@ def learn(lines: list[Line], held_out: list[Line], *, progress: bool | None = No
     model = train(known, objective=Likelihood(l2=0.5), stop=Stop(tolerance=1e-3), progress=progress)
     gold = [[label for _, label in line] for line in held_out]
     found = model.predict(Extractor(Recipe.parse(RECIPE), label=None)(Columns.from_rows(held_out)))
-    return Learned(model, metrics.token_scores(gold, found), metrics.sequence_accuracy(gold, found))
+    return Learned(
+        model, metrics.token_scores(gold, found), metrics.METRICS["sequence_accuracy"](gold, found)
+    )
 
 
 def decisions(model: Model, texts: tuple[str, ...]) -> list[Explanation]:
@@ -117,7 +120,7 @@ def run(lines: int = 5000, seed: int = 0, output: str | None = None, console: Co
         console.print(command, soft_wrap=True, markup=False)
 
 
-def _table(scores: metrics.TokenScores) -> Table:
+def _table(scores: TokenScores) -> Table:
     table = Table("label")
     for name in ("precision", "recall", "F1", "words"):
         table.add_column(name, justify="right")

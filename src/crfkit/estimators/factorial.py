@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from crfkit.arrays import Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
-from crfkit.estimators.ready import ReadyMade, score_of
+from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs.text_lines import Line, graph_of
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.method import Method
@@ -104,14 +102,6 @@ class FactorialCRF(ReadyMade):
         self.classes_ = {name: np.array(a.strings(), dtype=object) for name, a in alphabets.items()}
         graph = graph_of({name: a.strings() for name, a in alphabets.items()}, grounding.lines)
         return graph, grounding.as_read(samples), samples, labels
-
-    def _judged(
-        self, graph: Graph, samples: Samples, y: Any, found: Mapping[str, Ids], weight: ArrayLike | None
-    ) -> float:
-        gold = columns_in(y, form_of(y))
-        if gold.keys() != self.classes_.keys():
-            raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns_)}")
-        return score_of(samples, gold, found, self.classes_, self.metric, weight)
 
     @classmethod
     def _told(cls, model: GraphModel) -> dict[str, Any] | None:

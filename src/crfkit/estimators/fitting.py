@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crfkit.arrays import weights_of
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.base import fixed, learned, unless_absent
 from crfkit.estimators.parameters import Trained
-from crfkit.estimators.queries import weights_of
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.models.model import Metric, Model

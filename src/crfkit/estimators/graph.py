@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.estimators.parameters import Trained
 from crfkit.inference.methods.method import Method
-from crfkit.models.graph_model import Given, GraphMetric, GraphModel, accuracy
+from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
-from crfkit.training.data import weights_of
 from crfkit.training.events import Listener
 from crfkit.training.graphs.data import checked_graphs
 from crfkit.training.graphs.fit import GraphInit, training_method
@@ -184,25 +183,3 @@ class GraphCRF(GraphQueries, Trained):
             self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
         pass_on(self.model_.training)
         return self
-
-    def score(
-        self,
-        X: GraphBatch,
-        y: None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        kind: str | None = None,
-        given: Given = None,
-    ) -> float:
-        """Return the share of known labels of X that are predicted, of all kinds or of one.
-
-        `given` clamps labels as in `predict`: ``score(X, kind="chunk", given={"pos": pos})``. A graph counts
-        as often as its `sample_weight`, [N], says.
-        """
-        if y is not None:
-            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
-        model = self._model
-        if X.label is None:
-            raise ValueError("X has no labels to compare with")
-        found = model.predict(X, given=given, threads=self._threads).ids
-        return accuracy(X, found, kind, weights_of(sample_weight, X.graphs, "graphs"))

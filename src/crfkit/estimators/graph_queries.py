@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit.estimators.base import Estimator, learned
+from crfkit.estimators.base import learned
+from crfkit.estimators.judged import Judged
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.models.graph_model import GraphModel
@@ -16,12 +19,14 @@ from crfkit.models.results import Candidate
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from crfkit.metrics.comparison import Compared
+    from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
 
 __all__ = ["GraphQueries"]
 
 
-class GraphQueries(Estimator):
+class GraphQueries(Judged):
     """Queries of an estimator with a fitted model of graphs.
 
     `predict`, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are given a
@@ -112,6 +117,57 @@ class GraphQueries(Estimator):
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
         asked = self._summing if method is None else method
         return self._model.entropy(self._taken(X), given=given, method=asked, threads=self._threads)
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        kind: str | None = None,
+        given: Any = None,
+    ) -> float:
+        """Return how good the predictions are: the score of `evaluate`, by the metric of the estimator.
+
+        Labels that are not known do not count. Of graphs "auto" is the share of known labels of X that are
+        predicted, of all kinds or of one; of samples it is what fits the labels. `given` clamps labels as in
+        `predict`: ``score(X, kind="chunk", given={"pos": pos})``.
+        """
+        return self._compared(X, y, self._metric(None), kind=kind, given=given).score(sample_weight)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        metric: Any = None,
+        groups: Sequence[Hashable] | None = None,
+        kind: str | None = None,
+        given: Any = None,
+    ) -> Report:
+        """Return how good the predictions are: a report to print, whose ``float`` is that of `score`.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`. Labels that are not known do not count.
+        metric : str or function, optional
+            Of graphs "auto", "accuracy", "log_prob" or a function of gold and predicted labels by kind; of
+            samples also other names of `crfkit.metrics.METRICS`, and functions are of lists of labels.
+            Default: that of the estimator.
+        groups : sequence [N], optional
+            The group of each graph or sample: the report has a row for each.
+        kind : str, optional
+            The only kind or column whose labels count.
+        given
+            As in `predict`.
+        """
+        return self._compared(X, y, self._metric(metric), kind=kind, given=given).report(groups)
+
+    def _compared(self, X: Any, y: None, metric: Any, **asked: Any) -> Compared:
+        return self._model._compared(
+            self._taken(X), y, metric, summing=self._summing, threads=self._threads, **asked
+        )
 
     def explain(
         self, x: Any, at: Any = None, *, given: Any = None, method: Method | str | None = None

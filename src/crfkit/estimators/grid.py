@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from crfkit.arrays import Ids
 from crfkit.checks import check_choice
-from crfkit.estimators.queries import weights_of
 from crfkit.estimators.ready import ReadyMade
-from crfkit.metrics.rule import check_known
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.grounding import Grounding, Samples
 from crfkit.models.grounding.images import DIRECTIONS, PIXEL, Images, images_in, pixels_in
@@ -118,14 +115,3 @@ class GridCRF(ReadyMade):
         super()._hold(model)
         assert isinstance(model.grounding, Images)
         self.classes_, self.n_features_in_ = model.grounding.labels, model.grounding.features
-
-    def _judged(
-        self, graph: Graph, samples: Samples, y: Any, found: Mapping[str, Ids], weight: ArrayLike | None
-    ) -> float:
-        gold = pixels_in(y, samples)
-        check_known([gold[gold != self.void].tolist()], self.classes_.tolist())
-        each = weights_of(weight, len(samples))
-        size = [height * width for height, width in samples.shapes]
-        counts = np.repeat(np.ones(len(size)) if each is None else each, size) * (gold != self.void)
-        right = self.classes_[found[PIXEL]] == gold
-        return float(counts @ right) / max(float(counts.sum()), 1e-300)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,8 +18,10 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.labeling import labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.hidden import HiddenStates
+from crfkit.estimators.judged import Judged
 from crfkit.features import Recipe
-from crfkit.metrics.rule import check_known
+from crfkit.metrics.comparison import Columns, Compared, log_prob
+from crfkit.metrics.rule import LOG_PROB, check_known, judge_for
 from crfkit.models.model import Metric, Model
 from crfkit.models.reading import read
 from crfkit.structures.constraints import Forbid, Resolved, resolve
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["HiddenSequenceCRF"]
 
 
-class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
+class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
     """A classifier of sequences with hidden states: the HCRF of Quattoni et al. (2007).
 
     A sequence has one label y and a hidden chain h of the states of that label; p(y | x) is the sum of
@@ -84,11 +86,21 @@ class HiddenSequenceCRF(ClassifierMixin, HiddenStates):
         best: NDArray[np.object_] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return best
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of sequences whose label is predicted right."""
-        check_is_fitted(self, "model_")
-        check_known([[str(label) for label in y]], self.classes_.tolist())
-        return float(super().score(X, y, sample_weight))
+    score = Judged.score  # the same number as that of scikit-learn's mixin, with its report
+
+    def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
+        found = self.predict(X)
+        if y is None:
+            raise ValueError("y is missing; give one label for each sequence")
+        gold = [str(label) for label in y]
+        if len(gold) != len(found):
+            raise ValueError(f"X has {counted(len(found), 'sequence')}, y has {len(gold)} labels")
+        check_known([gold], self.classes_.tolist())
+        if metric == LOG_PROB:
+            judge: Any = log_prob(self.log_prob(X, gold), np.ones(len(gold), np.int64))
+        else:
+            judge = judge_for(metric, "accuracy")
+        return Columns.of([[label] for label in gold], [[label] for label in found], judge)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label for each sequence, [N, L]; columns are ``classes_``."""

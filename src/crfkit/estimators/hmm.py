@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, weights_of
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -20,7 +20,7 @@ from crfkit.data.labeling import labeled
 from crfkit.estimators.adapting import united_names
 from crfkit.estimators.base import Estimator, learned, unless_absent
 from crfkit.estimators.fitting import has_gold, weighted
-from crfkit.estimators.queries import SequenceQueries, weights_of
+from crfkit.estimators.queries import SequenceQueries
 from crfkit.estimators.symbols import Symbols, Words
 from crfkit.models.reading import read, recipe_of
 from crfkit.structures import Chain

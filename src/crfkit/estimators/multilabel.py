@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import validate_data
 
-from crfkit.arrays import Floats, Ids
+from crfkit.arrays import Floats
 from crfkit.checks import check_choice, in_order
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
@@ -123,13 +122,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         self.values_, self.n_features_in_ = model.grounding.values, model.grounding.features
         self.classes_, self.pairs_ = np.arange(model.grounding.labels), [*self.pairs]
 
-    def _judged(
-        self, graph: Graph, samples: Samples, y: Any, found: Mapping[str, Ids], weight: ArrayLike | None
-    ) -> float:
-        labels = self.values_[np.column_stack([found[kind] for kind in graph.kinds])]
-        return float(accuracy_score(y, labels, sample_weight=weight))
-
-    score = ReadyMade.score  # that of ClassifierMixin is the same share, without labels that are given
+    score = ReadyMade.score  # that of scikit-learn's mixin is the same number, and knows no given labels
 
     @property
     def coef_(self) -> Floats:

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
-from crfkit.estimators.base import Estimator, learned, unless_absent
-from crfkit.metrics import Metric as NamedMetric
-from crfkit.metrics.encoding import encode
+from crfkit.estimators.base import learned, unless_absent
+from crfkit.estimators.judged import Judged
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.explanation import Explanation
 from crfkit.models.model import Metric, Model
@@ -22,15 +21,16 @@ from crfkit.models.results import Candidate, LabelProba, Span
 from crfkit.models.scores import Decoding
 from crfkit.models.uncertainty import Uncertainty
 from crfkit.structures.gold import Path
-from crfkit.training.data import weights_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SequenceQueries", "judged", "weights_of"]
+    from crfkit.metrics.comparison import Compared
+
+__all__ = ["SequenceQueries"]
 
 
-class SequenceQueries(Estimator):
+class SequenceQueries(Judged):
     """Queries of an estimator with a fitted model of sequences; `crfkit.Model` has the same."""
 
     metric: Metric | str = "auto"
@@ -139,33 +139,9 @@ class SequenceQueries(Estimator):
         check_is_fitted(self, "model_")
         return transition_weights(self.model_)
 
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return how good the predictions are, by the metric of the estimator.
-
-        "auto" is the F1 of entities where the labels of the model spell them (right are those with their type
-        and both ends; O does not count), else the accuracy of tokens: as `Model.evaluate`, dev sets and
-        ``crfkit evaluate`` have it. Gold labels that the model does not know count as errors, with a
-        `crfkit.errors.DataWarning`; where it knows none of them, a ValueError says so.
-
-        Parameters
-        ----------
-        X : sequences
-        y : list of lists of str
-            The gold; may be None where X is a Dataset with labels.
-        sample_weight : array [N], optional
-            How often each sequence counts.
-        """
+    def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
         data = self._data(X, y)
-        weight = weights_of(sample_weight, len(data))
-        if self.metric == "log_prob":
-            lengths = np.diff(data.batch.seq_ptr)  # [N]
-            each = np.ones(len(data)) if weight is None else weight
-            found = self.model_.log_prob(data, threads=self._threads)
-            return float(each @ found) / max(float(each @ lengths), 1e-300)
-        metric = self.model_.judge(self.metric)
-        gold, labels = self._labels_for(metric, data)
-        self.model_.check_known(gold, metric)
-        return judged(metric, gold, labels, weight)
+        return self.model_._compared(data, None, metric, path=self._path(data), threads=self._threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to a file that `load`, `crfkit.load` and ``crfkit tag`` open.
@@ -222,10 +198,6 @@ class SequenceQueries(Estimator):
         self.classes_ = np.array(model.answers, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
 
-    def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
-        """Return gold labels and predicted ones as a metric reads them."""
-        return self.model_.labels_for(metric, data, path=self._path(data))
-
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
         data = self.model_.dataset(X, y, threads=self._threads)
@@ -234,16 +206,3 @@ class SequenceQueries(Estimator):
         if columns != fitted:
             raise ValueError(f"X has {columns} real-valued columns, the model was fitted with {fitted}")
         return data
-
-
-def judged(
-    metric: Metric, gold: list[list[str]], found: list[list[str]], weight: Floats | None = None
-) -> float:
-    """Return a metric; of weighted sequences [N]: metrics are functions of counts that add up."""
-    if weight is None:
-        return float(metric(gold, found))
-    if not isinstance(metric, NamedMetric):
-        raise ValueError("sample_weight: the metric is a function of labels, which cannot be weighted")
-    encoded = encode({"y_true": gold, "y_pred": found}, None, None)
-    counts: NDArray[Any] = metric.count(encoded, np.arange(encoded.N), encoded.N)  # [N, ...]
-    return float(metric.value(np.tensordot(weight, counts, axes=1)[None])[0])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from crfkit.arrays import Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
-from crfkit.estimators.ready import ReadyMade, score_of
+from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs.text_lines import Line, graph_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.grounding import Grounding, Samples
@@ -128,8 +126,3 @@ class SkipChainCRF(ReadyMade):
     def _hold(self, model: GraphModel) -> None:
         super()._hold(model)
         self.classes_ = np.array(model.labels[_KIND], dtype=object)
-
-    def _judged(
-        self, graph: Graph, samples: Samples, y: Any, found: Mapping[str, Ids], weight: ArrayLike | None
-    ) -> float:
-        return score_of(samples, {"": y}, {"": found[_KIND]}, {"": self.classes_}, self.metric, weight)

@@ -6,14 +6,19 @@ occur in the truth or in the prediction, as in scikit-learn; ``weighted`` weighs
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Average", "Floats", "Score", "averages", "precision_recall_f1", "ratio"]
+from crfkit._safe.printable import shown
 
+__all__ = ["COLUMNS", "Average", "Floats", "Score", "averages", "precision_recall_f1", "ratio", "table"]
+
+#: Of tables of scores.
+COLUMNS: Final = ("precision", "recall", "f1", "support")
 Floats: TypeAlias = NDArray[np.float64]
 
 
@@ -46,6 +51,15 @@ class Score:
         """Harmonic mean of precision and recall."""
         return 2 * self.correct / (self.found + self.support) if self.found + self.support else 0.0
 
+    @property
+    def cells(self) -> tuple[float, ...]:
+        """What a row of a table has of it, by `COLUMNS`."""
+        return self.precision, self.recall, self.f1, self.support
+
+    def to_dict(self) -> dict[str, float]:
+        """Return plain data."""
+        return {**dict(zip(COLUMNS, self.cells, strict=True)), "correct": self.correct, "found": self.found}
+
     def __repr__(self) -> str:
         return (
             f"Score(correct={self.correct}, found={self.found}, support={self.support}, "
@@ -66,6 +80,15 @@ class Average:
     precision: float
     recall: float
     f1: float
+
+    @property
+    def cells(self) -> tuple[float | None, ...]:
+        """What a row of a table has of it, by `COLUMNS`."""
+        return self.precision, self.recall, self.f1, None
+
+    def to_dict(self) -> dict[str, float]:
+        """Return plain data."""
+        return {"precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 def ratio(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
@@ -92,3 +115,35 @@ def averages(counts: NDArray[Any], *, weighted: bool) -> Floats:
     weight = gold if weighted else (gold + found > 0)  # [..., K]
     total = (precision_recall_f1(counts) * weight[..., None, :]).sum(-1)  # [..., 3]
     return ratio(total, np.broadcast_to(weight.sum(-1)[..., None], total.shape))
+
+
+def table(
+    rows: Mapping[Any, Score | Average],
+    more: Sequence[str] = (),
+    cells: Mapping[Any, Sequence[float]] | None = None,
+) -> list[str]:
+    r"""Return the lines of a table of scores by name, with further columns where they are given.
+
+    Examples
+    --------
+    >>> print(*table({"N": Score(1, 2, 3), "macro": Average(0.5, 0.25, 0.3)}), sep="\n")
+           precision  recall      f1  support
+    N         0.5000  0.3333  0.4000        3
+    macro     0.5000  0.2500  0.3000
+    """
+    made: list[tuple[str, list[str]]] = [("", [*COLUMNS, *more])]
+    for name, row in rows.items():
+        further = () if cells is None else cells[name]
+        made.append((shown(name), [_spelled(cell) for cell in (*row.cells, *further)]))
+    first = max(len(name) for name, _ in made)
+    widths = [max(6, len(column)) for column in made[0][1]]
+    return [
+        f"{name:{first}}  {'  '.join(f'{cell:>{w}}' for cell, w in zip(line, widths, strict=True))}".rstrip()
+        for name, line in made
+    ]
+
+
+def _spelled(cell: object) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)

@@ -33,6 +33,7 @@ class Encoded:
     names: tuple[str, ...]  #: [L] by id
     columns: tuple[Ints, ...]  #: [P] ids each: the truth, then one or more systems
     seq_ptr: Ints  #: [N + 1]
+    absent: int = 0  #: 1 where the last name says that there is no label: tables have no row of it
 
     @property
     def N(self) -> int:  # noqa: N802
@@ -46,7 +47,7 @@ class Encoded:
 
     def against(self, system: int) -> Encoded:
         """Return the truth and only one of the systems."""
-        return Encoded(self.names, (self.columns[0], self.columns[system]), self.seq_ptr)
+        return Encoded(self.names, (self.columns[0], self.columns[system]), self.seq_ptr, self.absent)
 
 
 def encode(
@@ -87,7 +88,7 @@ def encode(
     return Encoded(tuple(names), ids, pointers(lengths))
 
 
-def group(by: Sequence[Hashable] | None, N: int) -> tuple[list[Hashable], Ints]:
+def group(by: Sequence[Hashable] | None, N: int, name: str = "by") -> tuple[list[Hashable], Ints]:
     """Return the distinct groups, in order of appearance, and the group of each sequence, [N].
 
     Examples
@@ -99,9 +100,9 @@ def group(by: Sequence[Hashable] | None, N: int) -> tuple[list[Hashable], Ints]:
         return [], np.zeros(N, np.int64)
     if isinstance(by, str) or len(by) != N:
         given = repr(by) if isinstance(by, str) else f"{len(by)} groups"
-        raise ValueError(f"by must name the group of each of the {N} sequences; it has {given}")
+        raise ValueError(f"{name} must name the group of each of the {N} sequences; it has {given}")
     number_of: dict[Hashable, int] = {}
-    codes = np.fromiter((number_of.setdefault(name, len(number_of)) for name in by), np.int64)
+    codes = np.fromiter((number_of.setdefault(one, len(number_of)) for one in by), np.int64)
     return list(number_of), codes
 
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from crfkit.metrics.counts import Floats, averages, precision_recall_f1, ratio
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
-from crfkit.metrics.segmentwise import segment_counts
+from crfkit.metrics.spanwise import span_counts
 from crfkit.metrics.tokenwise import token_counts, whole_sequences
 from crfkit.tags.reading import LabelScheme
 
-__all__ = ["METRICS", "Metric", "Scorer", "named", "scorer"]
+__all__ = ["METRICS", "Metric", "Scorer", "metric", "of_spans", "scorer", "share"]
 
 Count: TypeAlias = Callable[[Encoded, Ints, int], NDArray[Any]]
 Value: TypeAlias = Callable[[NDArray[Any]], Floats]
@@ -33,7 +33,7 @@ class Metric:
 
     Examples
     --------
-    >>> f1 = METRICS["segment_f1"]
+    >>> f1 = METRICS["span_f1"]
     >>> y_true, y_pred = [["B-A", "O"], ["B-A"]], [["B-A", "O"], ["O"]]
     >>> round(f1(y_true, y_pred), 3)
     0.667
@@ -84,37 +84,42 @@ class Scorer:
         return self.metric(y, estimator.predict(X))
 
 
-def named(name: str, *, scheme: LabelScheme = "lenient") -> Metric:
-    """Return a metric of `METRICS` by its name; segment metrics with a scheme of your choice.
+def of_spans(name: str) -> bool:
+    """Return whether a metric of this name counts spans, and not labels."""
+    return name.startswith("span_")
+
+
+def metric(name: str, *, scheme: LabelScheme = "lenient") -> Metric:
+    """Return a metric of `METRICS` by its name; span metrics with a scheme of your choice.
 
     Examples
     --------
-    >>> named("segment_f1")([["B-A"]], [["I-A"]]), named("segment_f1", scheme="BIO")([["B-A"]], [["I-A"]])
+    >>> metric("span_f1")([["B-A"]], [["I-A"]]), metric("span_f1", scheme="BIO")([["B-A"]], [["I-A"]])
     (1.0, 0.0)
     """
     if name not in METRICS:
         close = difflib.get_close_matches(name, METRICS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"metric {name!r} is not known; expected one of {', '.join(METRICS)}{hint}")
-    if name.startswith("segment"):
-        return _segment(name, scheme)
+    if of_spans(name):
+        return _spans(name, scheme)
     if scheme != "lenient":
-        raise ValueError(f"metric {name!r} has no scheme; only segment metrics have one")
+        raise ValueError(f"metric {name!r} has no scheme; only span metrics have one")
     return METRICS[name]
 
 
 def scorer(name: str | Metric, *, scheme: LabelScheme = "lenient") -> Scorer:
-    """Return a metric as a scikit-learn scorer: ``cross_val_score(..., scoring=scorer("segment_f1"))``.
+    """Return a metric as a scikit-learn scorer: ``cross_val_score(..., scoring=scorer("span_f1"))``.
 
     Examples
     --------
     >>> class Constant:
     ...     def predict(self, X):
     ...         return [["O"] * len(x) for x in X]
-    >>> scorer("token_accuracy")(Constant(), [[{}, {}]], [["O", "B-A"]])
+    >>> scorer("accuracy")(Constant(), [[{}, {}]], [["O", "B-A"]])
     0.5
     """
-    return Scorer(name if isinstance(name, Metric) else named(name, scheme=scheme))
+    return Scorer(name if isinstance(name, Metric) else metric(name, scheme=scheme))
 
 
 # Module-level functions and partial: metrics travel to the workers of a grid search.
@@ -130,7 +135,8 @@ def _averaged(which: int, weighted: bool, counts: NDArray[Any]) -> Floats:
     return made
 
 
-def _share(counts: NDArray[Any]) -> Floats:
+def share(counts: NDArray[Any]) -> Floats:
+    """Return the first of two counts divided by the second: [..., 2] to [...]."""
     return ratio(counts[..., 0], counts[..., 1])
 
 
@@ -145,37 +151,37 @@ def _count_sequences(encoded: Encoded, groups: Ints, G: int) -> Ints:
     return np.stack([np.bincount(groups[right], minlength=G), np.bincount(groups, minlength=G)], -1)
 
 
-def _count_segments(scheme: LabelScheme, encoded: Encoded, groups: Ints, G: int) -> Ints:
-    return segment_counts(encoded, scheme, groups, G)[1]
+def _count_spans(scheme: LabelScheme, encoded: Encoded, groups: Ints, G: int) -> Ints:
+    return span_counts(encoded, scheme, groups, G)[1]
 
 
-def _count_all_segments(scheme: LabelScheme, encoded: Encoded, groups: Ints, G: int) -> Ints:
-    made: Ints = _count_segments(scheme, encoded, groups, G).sum(-1, keepdims=True)
+def _count_all_spans(scheme: LabelScheme, encoded: Encoded, groups: Ints, G: int) -> Ints:
+    made: Ints = _count_spans(scheme, encoded, groups, G).sum(-1, keepdims=True)
     return made
 
 
 _PARTS: Final = {"precision": 0, "recall": 1, "f1": 2}
 
 
-def _segment(name: str, scheme: LabelScheme) -> Metric:
+def _spans(name: str, scheme: LabelScheme) -> Metric:
     _, part, *average = name.split("_")
     if average:
         value = partial(_averaged, _PARTS[part], average == ["weighted"])
-        return Metric(name, partial(_count_segments, scheme), value)
-    return Metric(name, partial(_count_all_segments, scheme), partial(_one_of, _PARTS[part]))
+        return Metric(name, partial(_count_spans, scheme), value)
+    return Metric(name, partial(_count_all_spans, scheme), partial(_one_of, _PARTS[part]))
 
 
-def _token(name: str) -> Metric:
-    _, part, average = name.split("_")
+def _tokens(name: str) -> Metric:
+    part, average = name.split("_")
     return Metric(name, token_counts, partial(_averaged, _PARTS[part], average == "weighted"))
 
 
 _AVERAGES: Final = [f"{part}_{kind}" for part in _PARTS for kind in ("macro", "weighted")]
 _LISTED: Final = [
-    Metric("token_accuracy", _count_tokens, _share),
-    Metric("sequence_accuracy", _count_sequences, _share),
-    *(_segment(f"segment_{part}", "lenient") for part in (*_PARTS, *_AVERAGES)),
-    *(_token(f"token_{part}") for part in _AVERAGES),
+    Metric("accuracy", _count_tokens, share),
+    Metric("sequence_accuracy", _count_sequences, share),
+    *(_spans(f"span_{part}", "lenient") for part in (*_PARTS, *_AVERAGES)),
+    *(_tokens(part) for part in _AVERAGES),
 ]
-#: Metrics by name; `named` also takes a scheme.
-METRICS: Final[dict[str, Metric]] = {metric.name: metric for metric in _LISTED}
+#: Metrics by name; `metric` also takes a scheme.
+METRICS: Final[dict[str, Metric]] = {one.name: one for one in _LISTED}

@@ -14,13 +14,25 @@ from typing import Any, Final
 
 from crfkit._safe.printable import shown
 from crfkit.errors import DataWarning, warn_about
-from crfkit.metrics.registry import Metric, named
+from crfkit.metrics.registry import METRICS, Metric, metric, of_spans
 from crfkit.structures.constraints import Scheme
 from crfkit.tags.detection import are_tags, follow_scheme
+from crfkit.tags.reading import LabelScheme
 
-__all__ = ["AUTO", "check_known", "metric_for", "named_for", "some"]
+__all__ = [
+    "AUTO",
+    "LOG_PROB",
+    "check_known",
+    "judge_for",
+    "metric_for",
+    "named_for",
+    "rule_of_kind",
+    "scheme_of_rows",
+    "some",
+]
 
 AUTO: Final = "auto"
+LOG_PROB: Final = "log_prob"  #: of the gold, the mean over positions
 
 
 def metric_for(labels: Iterable[str], *, segments: bool = False) -> str:
@@ -36,14 +48,50 @@ def metric_for(labels: Iterable[str], *, segments: bool = False) -> str:
     Examples
     --------
     >>> metric_for(["O", "B-PER", "I-PER"]), metric_for(["NN", "VB"]), metric_for(["NN"], segments=True)
-    ('segment_f1', 'token_accuracy', 'segment_f1')
+    ('span_f1', 'accuracy', 'span_f1')
     """
-    return "segment_f1" if segments or follow_scheme(labels) else "token_accuracy"
+    return "span_f1" if segments or follow_scheme(labels) else "accuracy"
 
 
 def named_for(name: str, scheme: Scheme | None = None) -> Metric:
-    """Return a metric by its name; one of segments reads labels by the scheme of the model, if it has one."""
-    return named(name, scheme=scheme) if scheme is not None and name.startswith("segment") else named(name)
+    """Return a metric by its name; one of spans reads labels by the scheme of the model, if it has one."""
+    return metric(name, scheme=scheme) if scheme is not None and of_spans(name) else metric(name)
+
+
+def judge_for(metric: Any, auto: str) -> Any:
+    """Return a metric by its name, `auto` for "auto"; a function stays what it is."""
+    return named_for(auto if metric == AUTO else metric) if isinstance(metric, str) else metric
+
+
+def scheme_of_rows(name: str, labels: Iterable[str], scheme: LabelScheme | None = None) -> LabelScheme | None:
+    """Return how labels spell the spans that a report has rows of; None: its rows are of labels.
+
+    Metrics of spans have spans, those of labels have labels; others, what the labels spell.
+
+    Examples
+    --------
+    >>> tags = ["B-PER", "O"]
+    >>> [scheme_of_rows(name, tags) for name in ("span_f1", "accuracy", "sequence_accuracy")]
+    ['lenient', None, 'lenient']
+    """
+    if not of_spans(name) and (name in METRICS and name != "sequence_accuracy"):
+        return None
+    spelled = of_spans(name) or scheme is not None or follow_scheme(labels)
+    return (scheme or "lenient") if spelled else None
+
+
+def rule_of_kind(
+    labels: Sequence[str], whole: bool, scheme: LabelScheme = "lenient"
+) -> tuple[Metric, LabelScheme | None]:
+    """Return the metric of one kind of variables, and how its labels spell spans, if all are known.
+
+    Examples
+    --------
+    >>> rule_of_kind(["B-PER", "O"], whole=True)[0].name, rule_of_kind(["B-PER", "O"], whole=False)[0].name
+    ('span_f1', 'accuracy')
+    """
+    spelled = whole and follow_scheme(labels)
+    return (metric("span_f1", scheme=scheme), scheme) if spelled else (metric("accuracy"), None)
 
 
 def check_known(

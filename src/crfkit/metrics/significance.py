@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit.metrics import registry
 from crfkit.metrics.counts import Floats
 from crfkit.metrics.encoding import LabelSequences, encode, group
-from crfkit.metrics.registry import Metric, Value, named
+from crfkit.metrics.registry import Metric, Value
 
 __all__ = ["Bootstrap", "McNemar", "bootstrap_counts", "mcnemar", "paired_bootstrap"]
 
@@ -50,7 +51,7 @@ def mcnemar(
     Parameters
     ----------
     y_true, y_a, y_b
-        The truth and two systems; ``labels`` and ``seq_ptr`` as in `segment_scores`.
+        The truth and two systems; ``labels`` and ``seq_ptr`` as in `span_scores`.
     exact
         Binomial test (True), chi-squared with continuity correction (False), or the first if just one
         system is right for fewer than 25 tokens (None).
@@ -95,10 +96,10 @@ def paired_bootstrap(
     y_true: LabelSequences,
     y_a: LabelSequences,
     y_b: LabelSequences,
-    metric: str | Metric = "segment_f1",
+    metric: str | Metric = "span_f1",
     *,
     samples: int = 1000,
-    seed: int = 0,
+    random_state: int = 0,
     level: float = 0.95,
     by: Sequence[Hashable] | None = None,
     labels: Sequence[str] | None = None,
@@ -109,11 +110,11 @@ def paired_bootstrap(
     Parameters
     ----------
     y_true, y_a, y_b
-        The truth and two systems; ``labels`` and ``seq_ptr`` as in `segment_scores`.
+        The truth and two systems; ``labels`` and ``seq_ptr`` as in `span_scores`.
     metric
         A name in `METRICS`, or a `Metric`.
-    samples, seed
-        How many samples, and the seed that draws them: same seed, same numbers.
+    samples, random_state
+        How many samples, and where their draws begin: same state, same numbers.
     level
         Of the intervals, which are between percentiles.
     by
@@ -128,11 +129,11 @@ def paired_bootstrap(
     --------
     >>> y_true = [["B-A", "O"]] * 40
     >>> y_a, y_b = [["O", "O"]] * 20 + y_true[20:], y_true
-    >>> made = paired_bootstrap(y_true, y_a, y_b, "segment_recall")
+    >>> made = paired_bootstrap(y_true, y_a, y_b, "span_recall")
     >>> made.a, made.b, made.difference, made.interval[0] > 0, made.p_value < 0.01
     (0.5, 1.0, 0.5, True, True)
     """
-    measure = metric if isinstance(metric, Metric) else named(metric)
+    measure = metric if isinstance(metric, Metric) else registry.metric(metric)
     encoded = encode({"y_true": y_true, "y_a": y_a, "y_b": y_b}, labels, seq_ptr)
     names, groups = group(by, encoded.N) if by is not None else ([], np.arange(encoded.N))
     N = len(names) if by is not None else encoded.N
@@ -140,7 +141,12 @@ def paired_bootstrap(
         raise ValueError("y_true is empty, expected at least one sequence")
     systems = [measure.count(encoded.against(system), groups, N) for system in (1, 2)]
     return bootstrap_counts(
-        np.stack(systems, 1), measure.value, measure.name, samples=samples, seed=seed, level=level
+        np.stack(systems, 1),
+        measure.value,
+        measure.name,
+        samples=samples,
+        random_state=random_state,
+        level=level,
     )
 
 
@@ -150,7 +156,7 @@ def bootstrap_counts(
     name: str,
     *,
     samples: int = 1000,
-    seed: int = 0,
+    random_state: int = 0,
     level: float = 0.95,
 ) -> Bootstrap:
     """Compare two systems by counts that add up over sequences, images or other units.
@@ -163,7 +169,7 @@ def bootstrap_counts(
         Sums of counts [G, ...] to the values [G] of a metric.
     name : str
         Of the metric.
-    samples, seed, level
+    samples, random_state, level
         As in `paired_bootstrap`.
 
     Examples
@@ -176,7 +182,7 @@ def bootstrap_counts(
     if samples < 1 or not 0 < level < 1:
         raise ValueError(f"samples is {samples} and level {level}, expected 1 or more, and between 0 and 1")
     a, b = value(counts.sum(0)).tolist()
-    drawn = _draw(counts, samples, np.random.default_rng(seed))  # [samples, 2, ...]
+    drawn = _draw(counts, samples, np.random.default_rng(random_state))  # [samples, 2, ...]
     values = value(drawn)  # [samples, 2]
     difference = values[:, 1] - values[:, 0]  # [samples]
     # A hair of slack: equal differences of F1 may differ in their last bit.

@@ -1,4 +1,4 @@
-"""Scores of single labels and of whole sequences."""
+"""Scores of single labels, and which sequences are right as a whole."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.frames import frame_of
 from crfkit._safe.printable import shown
-from crfkit.metrics.counts import Average, Score, averages
+from crfkit.metrics.counts import Average, Score, averages, table
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
 
 __all__ = [
     "Confusion",
     "TokenScores",
     "confusion",
-    "sequence_accuracy",
+    "confusion_of",
     "token_counts",
     "token_scores",
     "whole_sequences",
 ]
+
+
+_WIDE = 15  #: labels up to which a matrix is printed
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +42,8 @@ class TokenScores:
 
     def report(self) -> str:
         """Return a table with a line for each label and for the averages."""
-        rows: list[tuple[str, Score | Average, str]] = [
-            (shown(label), score, str(score.support)) for label, score in self.by_label.items()
-        ]
-        rows += [("micro", self.micro, str(self.micro.support))]
-        rows += [("macro", self.macro, ""), ("weighted", self.weighted, "")]
-        width = max(len(label) for label, _, _ in rows)
-        lines = [f"{'':{width}}  precision  recall     f1  support"]
-        for label, score, support in rows:
-            numbers = f"{score.precision:9.4f}  {score.recall:6.4f}  {score.f1:5.4f}"
-            lines.append(f"{label:{width}}  {numbers}  {support:>7}".rstrip())
+        averages: dict[str, Any] = {"micro": self.micro, "macro": self.macro, "weighted": self.weighted}
+        lines = table({**self.by_label, **averages})
         return "\n".join([*lines, f"accuracy {self.accuracy:.4f} of {self.tokens} tokens"])
 
     def __str__(self) -> str:
@@ -68,7 +64,7 @@ def token_scores(
     Parameters
     ----------
     y_true, y_pred, by, labels, seq_ptr
-        As in `segment_scores`.
+        As in `span_scores`.
     ignore
         Labels left out of the table and the averages, often ``["O"]``. A token of another label that is
         predicted as one of them still counts as not found; accuracy is over all tokens.
@@ -76,7 +72,7 @@ def token_scores(
     Examples
     --------
     >>> print(token_scores([["N", "V", "N"], ["N"]], [["N", "N", "N"], ["V"]]))
-           precision  recall     f1  support
+           precision  recall      f1  support
     N         0.6667  0.6667  0.6667        3
     V         0.0000  0.0000  0.0000        1
     micro     0.5000  0.5000  0.5000        4
@@ -107,31 +103,13 @@ def _scores(
 
 
 def token_counts(encoded: Encoded, groups: Ints, G: int) -> Ints:
-    """Return how many tokens of each label are correct, found and true: [G, 3, L]."""
+    """Return how many tokens of each label are correct, found and true: [G, 3, L], without what is absent."""
     true, pred = encoded.columns
     L = len(encoded.names)
     row = groups[encoded.sequence] * L  # [P]
     three = (row[true == pred] + true[true == pred], row + pred, row + true)
-    return np.stack([np.bincount(place, minlength=G * L).reshape(G, L) for place in three], 1)
-
-
-def sequence_accuracy(
-    y_true: LabelSequences,
-    y_pred: LabelSequences,
-    *,
-    labels: Sequence[str] | None = None,
-    seq_ptr: NDArray[Any] | None = None,
-) -> float:
-    """Return the part of the sequences with every label right; 0 where there are none.
-
-    Examples
-    --------
-    >>> sequence_accuracy([["N", "V"], ["N"]], [["N", "V"], ["V"]])
-    0.5
-    """
-    encoded = encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr)
-    right = whole_sequences(encoded)
-    return float(right.mean()) if len(right) else 0.0
+    counts = [np.bincount(place, minlength=G * L).reshape(G, L) for place in three]
+    return np.stack(counts, 1)[..., : L - encoded.absent]
 
 
 def whole_sequences(encoded: Encoded) -> NDArray[np.bool_]:
@@ -147,6 +125,31 @@ class Confusion:
 
     labels: tuple[str, ...]  #: [L]
     matrix: Ints  #: [L, L] true label in the row, predicted one in the column
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"labels": list(self.labels), "matrix": self.matrix.tolist()}
+
+    def to_frame(self) -> Any:
+        """Return the matrix as a pandas DataFrame: true labels in rows, predicted ones in columns."""
+        return frame_of(dict(zip(self.labels, self.matrix.tolist(), strict=True)), self.labels, "true")
+
+    def __str__(self) -> str:
+        """Return the matrix; of many labels, the most frequent errors."""
+        if len(self.labels) > _WIDE:
+            lines = [f"{shown(y)}, predicted {shown(z)}: {times:,}" for y, z, times in self.most(2 * _WIDE)]
+            return "\n".join(["the most frequent errors", *lines])
+        names = [shown(name) for name in self.labels]
+        widths = [
+            max(len(name), len(str(max(column))))
+            for name, column in zip(names, self.matrix.T.tolist(), strict=True)
+        ]
+        first = max(map(len, ["true", *names]))
+        lines = [f"{'':{first}}  predicted"]
+        for name, row in [("true", names), *zip(names, self.matrix.tolist(), strict=True)]:
+            cells = "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True))
+            lines.append(f"{name:{first}}  {cells}")
+        return "\n".join(lines)
 
     def most(self, count: int = 10) -> list[tuple[str, str, int]]:
         """Return the most frequent errors: true label, predicted label, times."""
@@ -172,7 +175,11 @@ def confusion(
     >>> table.labels, table.matrix.tolist(), table.most(1)
     (('N', 'V'), [[1, 1], [1, 0]], [('N', 'V', 1)])
     """
-    encoded = encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr)
+    return confusion_of(encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr))
+
+
+def confusion_of(encoded: Encoded) -> Confusion:
+    """Return how often each true label was predicted as each label, in the order of their names."""
     L = len(encoded.names)
     true, pred = encoded.columns
     return Confusion(encoded.names, np.bincount(true * L + pred, minlength=L * L).reshape(L, L))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
 from crfkit.linear.layout import Layout
 
 if TYPE_CHECKING:
+    from crfkit.metrics.comparison import Compared
+    from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
     from crfkit.training.events import Summary
 
@@ -29,7 +34,7 @@ class BaseModel(ABC):
     >>> graphs = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
     >>> for data in (ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]), graphs):
     ...     model = train(data)
-    ...     print(isinstance(model, BaseModel), model.evaluate(data))
+    ...     print(isinstance(model, BaseModel), model.score(data))
     True 1.0
     True 1.0
     """
@@ -51,8 +56,47 @@ class BaseModel(ABC):
         """Return the best labels."""
 
     @abstractmethod
-    def evaluate(self, X: Any, metric: Any = "auto", *, threads: int | None = None) -> float:
-        """Return a metric of the predictions on labeled data; more is better."""
+    def _compared(
+        self, X: Any, y: Any = None, metric: Any = "auto", *, threads: int | None = None
+    ) -> Compared:
+        """Return gold labels and predicted ones, and the metric that judges them."""
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
+    ) -> float:
+        """Return how good the predictions on labeled data are: the score of `evaluate`."""
+        return self._compared(X, y, threads=threads).score(sample_weight)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        metric: Any = None,
+        groups: Sequence[Hashable] | None = None,
+        threads: int | None = None,
+    ) -> Report:
+        """Return how good the predictions on labeled data are: a report to print, with one score.
+
+        Parameters
+        ----------
+        X, y
+            Labeled data: gold labels in X, or in y.
+        metric : str or function, optional
+            A name of `crfkit.metrics.METRICS`, "log_prob", or a function of gold and predicted labels, more
+            is better. Default: by the labels of the model, the F1 of spans where they spell spans, else the
+            accuracy of labels.
+        groups : sequence [N], optional
+            The group of each sequence or graph, such as its document: the report has a row for each.
+        threads : int, optional
+            Default: all cores.
+        """
+        return self._compared(X, y, "auto" if metric is None else metric, threads=threads).report(groups)
 
     @abstractmethod
     def explain(self, x: Any, at: Any = None, *, threads: int | None = None) -> Explanation:

@@ -28,7 +28,7 @@ from crfkit.structures.gold import Path
 from crfkit.tags.segments import segments_of
 
 if TYPE_CHECKING:
-    from crfkit.metrics import Calibration
+    from crfkit.metrics.reliability import Calibration
     from crfkit.models.model import Model
 
 __all__ = ["Method", "Reliability", "calibrated", "reliability"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Bools, Ids
+from crfkit.arrays import Bools, Floats, Ids
 from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.models.explanation import At
 from crfkit.models.graph_answers import GraphLabels, GraphProba, PerGraph, kind_pointers, spelled
@@ -17,6 +17,7 @@ from crfkit.models.results import Candidate
 from crfkit.structures.graphs.batch import GraphBatch
 
 if TYPE_CHECKING:
+    from crfkit.metrics.comparison import Compared
     from crfkit.models.graph_model import Given
     from crfkit.models.grounding import Grounding, Samples
 
@@ -34,13 +35,32 @@ class Asked:
         made: Given = given
         return made
 
-    def gold(self, y: Any) -> tuple[Ids, Bools]:
-        """Return the label ids of all variables, -1 where unknown, and which graphs have a foreign label."""
+    def gold(self, y: Any, kind: str | None = None) -> tuple[Ids, Bools]:
+        """Return the label ids of all variables, -1 where unknown, and which graphs have a foreign label.
+
+        Those of other kinds are unknown where one is asked for.
+        """
         if y is not None:
             raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
         if self.batch.label is None:
             raise ValueError("X has no labels; give graph.batch(labels=...)")
-        return self.batch.label, np.zeros(self.batch.graphs, dtype=np.bool_)
+        label = self.batch.label
+        if kind is not None:
+            first, last = self.batch.kind_ptr[kind]
+            variable = np.arange(len(label))
+            label = np.where((first <= variable) & (variable < last), label, np.int32(-1))
+        return label, np.zeros(self.batch.graphs, dtype=np.bool_)
+
+    def compared(
+        self, y: Any, found: Mapping[str, Ids], metric: Any, kind: str | None, each: Floats | None
+    ) -> Compared:
+        """Return known labels and those found, ids by kind, and what judges them.
+
+        `kind` is the only one whose labels count, `each` their log probabilities for "log_prob".
+        """
+        from crfkit.models.judged_graphs import compared_graphs
+
+        return compared_graphs(self.batch, found, metric, kind, each)
 
     def labels(self, found: GraphLabeling) -> Any:
         """Return the best labels."""
@@ -121,18 +141,29 @@ class AskedOfSamples(Asked):
             return None
         return self.grounding.gold(self.batch.graph, self.samples, given, "given", foreign=False)
 
-    def gold(self, y: Any) -> tuple[Ids, Bools]:
+    def gold(self, y: Any, kind: str | None = None) -> tuple[Ids, Bools]:
         """Return the label ids of y, -1 where unknown, and which samples have a foreign label."""
         graph = self.batch.graph
         ids = self.grounding.gold(graph, self.samples, y)
         foreign = np.zeros(self.batch.graphs, dtype=np.bool_)
         flat = np.full(self.batch.variables, -1, dtype=np.int32)
-        for kind, each in ids.items():
-            first, last = self.batch.kind_ptr[kind]
-            there = each < graph.width(kind)
+        for name in ids if kind is None else [kind]:
+            first, last = self.batch.kind_ptr[name]
+            each = ids[name]
+            there = each < graph.width(name)
             foreign[self.batch.graph_of[first:last][~there]] = True
             flat[first:last] = np.where(there, each, -1)
         return flat, foreign
+
+    def compared(
+        self, y: Any, found: Mapping[str, Ids], metric: Any, kind: str | None, each: Floats | None
+    ) -> Compared:
+        """Return the labels of y and those found, by column, and what judges them."""
+        from crfkit.metrics.comparison import Joined
+
+        asked = "sequence_accuracy" if each is not None else metric  # what the labels spell, known or not
+        parts = self.grounding.compared(self.batch.graph, self.samples, y, found, asked, kind)
+        return Joined.mean(parts) if each is None else Joined.by_log_prob(parts, each)
 
     def labels(self, found: GraphLabeling) -> Any:
         """Return the best labels in the form of y."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit import inference
 from crfkit._safe.pickling import Restored
 from crfkit._safe.printable import counted
-from crfkit.arrays import Floats, Ids, Ragged, pointers
+from crfkit.arrays import Bools, Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
@@ -31,11 +32,13 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 
 if TYPE_CHECKING:
     from crfkit.graphs.text_form import GraphForm
+    from crfkit.metrics.comparison import Compared
+    from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
     from crfkit.models.grounding import Grounding
     from crfkit.training.events import Summary
 
-__all__ = ["Given", "GraphMetric", "GraphModel", "accuracy", "log_prob"]
+__all__ = ["Given", "GraphMetric", "GraphModel", "log_prob"]
 
 #: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
 Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
@@ -107,11 +110,7 @@ class GraphModel(Restored, BaseModel):
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """The labels of each kind by id; numbers as text where they have no names."""
-        kinds = self.graph.kinds.items()
-        return {
-            kind: names if isinstance(names, tuple) else tuple(map(str, range(self.graph.width(kind))))
-            for kind, names in kinds
-        }
+        return self.graph.labels
 
     def potentials(self, batch: GraphBatch, *, threads: int | None = None) -> GraphPotentials:
         """Return the scores of a batch of the same graph, for all queries of `crfkit.inference`."""
@@ -274,7 +273,12 @@ class GraphModel(Restored, BaseModel):
         Labels that are not known are summed over; one that the model does not have has probability 0.
         """
         asked = self._asked(X, threads)
-        label, foreign = asked.gold(y)
+        return self._log_prob(asked, asked.gold(y), method, threads)
+
+    def _log_prob(
+        self, asked: Asked, gold: tuple[Ids, Bools], method: Method | str | None, threads: int | None
+    ) -> Numbers:
+        label, foreign = gold
         scores = self.potentials(asked.batch, threads=threads)
         found = log_prob(scores, label, method=method, threads=threads)
         return Numbers(np.where(foreign, -np.inf, found), found.info)
@@ -329,38 +333,73 @@ class GraphModel(Restored, BaseModel):
         found = inference.entropy(scores, method=method, threads=threads)
         return Numbers(np.atleast_1d(np.asarray(found)), found.info)
 
-    def evaluate(
+    def score(
         self,
-        X: GraphBatch,
-        metric: GraphMetric | str = "auto",
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
         *,
         kind: str | None = None,
-        given: Given = None,
+        given: Any = None,
         threads: int | None = None,
     ) -> float:
-        """Return a metric of the predictions on graphs with labels.
+        """Return how good the predictions are, of graphs the share of known labels: see `evaluate`."""
+        return self._compared(X, y, kind=kind, given=given, threads=threads).score(sample_weight)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        metric: GraphMetric | str | None = None,
+        groups: Sequence[Hashable] | None = None,
+        kind: str | None = None,
+        given: Any = None,
+        threads: int | None = None,
+    ) -> Report:
+        """Return how good the predictions on labeled data are: a report to print, with one score.
 
         Parameters
         ----------
-        X : GraphBatch
-            Variables without a label do not count.
-        metric : {"auto", "accuracy"} or function
-            The share of known labels that are predicted, or a function of gold and predicted labels by kind.
+        X, y
+            GraphBatch with labels and no y, or samples and labels as in training. Labels that are not known
+            do not count.
+        metric : str or function, optional
+            Of graphs "accuracy", the share of known labels that are predicted (also "auto", the default);
+            "log_prob", the mean logarithm of their probability; or a function of gold and predicted labels
+            by kind. Of samples as in `score` of the estimator.
+        groups : sequence [N], optional
+            The group of each graph or sample: the report has a row for each.
         kind : str, optional
-            Only labels of this kind count in the accuracy.
+            Only labels of this kind, or column of several, count.
         given, threads
             As in `predict`.
         """
-        if not callable(metric) and metric not in ("auto", "accuracy"):
-            raise ValueError(
-                f"metric is {metric!r}, expected 'auto', 'accuracy' or a function of labels by kind"
-            )
-        if X.label is None:
-            raise ValueError("X has no labels to compare with")
-        found = self.predict(X, given=given, threads=threads).ids
-        if callable(metric):
-            return float(metric(X.by_kind(X.label), found))
-        return accuracy(X, found, kind)
+        asked = "auto" if metric is None else metric
+        return self._compared(X, y, asked, kind=kind, given=given, threads=threads).report(groups)
+
+    def _compared(
+        self,
+        X: Any,
+        y: Any = None,
+        metric: Any = "auto",
+        *,
+        kind: str | None = None,
+        given: Any = None,
+        found: Mapping[str, Ids] | None = None,
+        summing: Method | str | None = None,
+        threads: int | None = None,
+    ) -> Compared:
+        """Return known labels and predicted ones, or `found`, and what judges them; see `evaluate`."""
+        asked = self._asked(X, threads)
+        if kind is not None and kind not in self.graph.kinds:
+            raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, self.graph.kinds))}")
+        gold = asked.gold(y, kind)
+        if found is None:
+            scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+            found = inference.decode(scores, threads=threads).labels
+        each = self._log_prob(asked, gold, summing, threads) if metric == "log_prob" else None
+        return asked.compared(y, found, metric, kind, each)
 
     def explain(
         self,
@@ -410,26 +449,6 @@ class GraphModel(Restored, BaseModel):
             table = (columns @ self.graph.cliques[name].spread(shape).T).reshape(rows, *shape)
             made[name] = table[0] if block.by is None else table
         return made
-
-
-def accuracy(
-    batch: GraphBatch, found: Mapping[str, Ids], kind: str | None = None, weight: Floats | None = None
-) -> float:
-    """Return the share of known labels that were found, of all kinds or of one; graphs may weigh, [N]."""
-    assert batch.label is not None
-    if kind is not None and kind not in batch.kind_ptr:
-        raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, batch.kind_ptr))}")
-    each = np.ones(batch.graphs) if weight is None else weight
-    right = known = 0.0
-    for name, gold in batch.by_kind(batch.label).items():
-        if kind in (None, name):
-            first, last = batch.kind_ptr[name]
-            counts = each[batch.graph_of[first:last]] * (gold >= 0)
-            right += float(counts @ (gold == found[name]))
-            known += float(counts.sum())
-    if not known:
-        raise ValueError("there are no labels to compare with" + (f" of kind {kind!r}" if kind else ""))
-    return right / known
 
 
 def log_prob(

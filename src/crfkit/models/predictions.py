@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.tags.detection import follow_scheme
 from crfkit.tags.schemes import OUTSIDE
 from crfkit.tags.segments import Segments, runs_of, segments_of, spans
+
+if TYPE_CHECKING:
+    from crfkit.metrics.comparison import Columns
 
 __all__ = ["Predictions", "gold_labels"]
 
@@ -220,8 +223,8 @@ class Predictions(Scoring):
         >>> from crfkit import train
         >>> from crfkit.features import ItemExtractor
         >>> model = train(ItemExtractor()([[["in"], ["York"]]] * 9, [["O", "B-LOC"]] * 9))
-        >>> model.judge().name, model.evaluate([[["in"], ["York"]]], y=[["O", "B-LOC"]])
-        ('segment_f1', 1.0)
+        >>> model.judge().name, model.score([[["in"], ["York"]]], [["O", "B-LOC"]])
+        ('span_f1', 1.0)
         """
         if callable(metric):
             return metric
@@ -241,19 +244,32 @@ class Predictions(Scoring):
         """The constraint that says how labels spell segments, where the structure has one."""
         return next((one for one in self.structure.constraints if isinstance(one, Scheme)), None)
 
-    def evaluate(
-        self, X: Any, metric: Metric | str = "auto", *, y: Any = None, threads: int | None = None
-    ) -> float:
-        """Return a metric of the predictions: a function of gold and predicted labels, or a name.
+    def _compared(
+        self,
+        X: Any,
+        y: Any = None,
+        metric: Metric | str = "auto",
+        *,
+        path: Path | None = None,
+        threads: int | None = None,
+    ) -> Columns:
+        """Return gold labels and predicted ones, or those of a path, and the metric that judges them.
 
-        "auto" is that of `judge`. Gold labels that the model does not know count as errors, with a
-        `crfkit.errors.DataWarning`; where it knows none of them, a ValueError says so.
+        Gold labels that the model does not know count as errors, with a `crfkit.errors.DataWarning`; where
+        it knows none of them, a ValueError says so.
         """
-        judge = self.judge(metric)
+        from crfkit.metrics.comparison import Columns, log_prob, name_of
+        from crfkit.metrics.rule import LOG_PROB, scheme_of_rows
+
         data = X if isinstance(X, Dataset) and y is None else self.dataset(X, y, threads=threads)
-        gold, found = self.labels_for(judge, data, threads=threads)
-        self.check_known(gold, judge)
-        return float(judge(gold, found))
+        judge = spelled = self.judge("auto" if metric == LOG_PROB else metric)
+        gold, found = self.labels_for(spelled, data, path=path, threads=threads)
+        self.check_known(gold, spelled)
+        if metric == LOG_PROB:
+            judge = log_prob(cast("Any", self).log_prob(data, threads=threads), np.diff(data.batch.seq_ptr))
+        known = self.spelling_for(spelled).alphabet.strings()
+        scheme = scheme_of_rows(name_of(spelled), known, self.label_scheme)
+        return Columns.of(gold, found, judge, scheme=scheme)
 
     def check_known(self, gold: list[list[str]], metric: Metric | str | None = None, **told: str) -> None:
         """Look for gold labels, spelled as for a metric, that the model lacks: `crfkit.metrics.rule`."""

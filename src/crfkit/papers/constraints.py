@@ -209,8 +209,8 @@ class Constraints:
         made: dict[tuple[str, str], float] = {}
         for method, path in paths.items():
             tags = local.spelling.tags(path)
-            made[method, SPANS] = 100.0 * metrics.named("segment_f1")(gold, tags)
-            made[method, TOKENS] = 100.0 * metrics.named("token_accuracy")(gold, tags)
+            made[method, SPANS] = 100.0 * metrics.metric("span_f1")(gold, tags)
+            made[method, TOKENS] = 100.0 * metrics.metric("accuracy")(gold, tags)
             how = found[FREE if method == FREE else LOCAL].how
             broken = how == WAYS.index("none") if method == GLOBAL else how > 0
             made[method, BROKEN] = 100.0 * float(broken.mean())

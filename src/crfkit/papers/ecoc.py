@@ -146,7 +146,7 @@ class Ecoc:
             train, test = next(task for task in self.tasks if task.name == name).split(seed)
             shared: dict[str, Any] = {
                 "objective": Likelihood(l2=L2),
-                "metric": "token_accuracy",
+                "metric": "accuracy",
                 "n_jobs": self.given.threads,
             }
             crf = CodeCRF(columns=columns, random_state=seed, **shared) if columns else ChainCRF(**shared)

@@ -148,7 +148,7 @@ class InductionExperiment:
         """Return the F1 of a model with these features."""
         features, threads = FeatureSelection(Chosen(pairs)), self.given.threads
         model = train(data, selection=features, objective=Likelihood(), threads=threads, progress=False)
-        return 100.0 * model.evaluate(test, "segment_f1", threads=threads)
+        return 100.0 * float(model.evaluate(test, metric="span_f1", threads=threads))
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the figure, and what follows."""

@@ -15,7 +15,7 @@ from crfkit._safe.cached import once
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
-from crfkit.metrics import segment_scores
+from crfkit.metrics import span_scores
 
 __all__ = ["Sentences", "Tagger", "linear_objective", "trained"]
 
@@ -105,7 +105,7 @@ class Sentences:
     def f1(self, found: Sequence[Sequence[str]]) -> float:
         """Return the F1 of chunks of the test sentences in percent."""
         gold = [[y for _, _, y in sentence] for sentence in self.test]
-        return 100.0 * segment_scores(gold, found).overall.f1
+        return 100.0 * span_scores(gold, found).overall.f1
 
 
 def _numbered(names: Sequence[str]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from crfkit.data import read
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
-from crfkit.metrics import segment_scores
+from crfkit.metrics import span_scores
 from crfkit.models.model import Model
 from crfkit.objectives import Likelihood, Local
 from crfkit.optimize import AveragedPerceptron
@@ -105,7 +105,7 @@ class Corpus:
 
     def f1(self, found: Iterable[Sequence[str]]) -> float:
         """Return the F1 of noun phrases in percent, given a chunk tag for each word."""
-        return 100.0 * segment_scores(self.gold, [*found]).overall.f1
+        return 100.0 * span_scores(self.gold, [*found]).overall.f1
 
 
 def learned(
@@ -187,7 +187,7 @@ def generated(n: int, seed: int) -> list[Sentence]:
 
 
 def _f1_of_pairs(gold: Any, found: Any) -> float:
-    return float(segment_scores(tags(gold), tags(found)).overall.f1)
+    return float(span_scores(tags(gold), tags(found)).overall.f1)
 
 
 def _sentences(path: Path) -> list[Sentence]:

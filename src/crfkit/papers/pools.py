@@ -136,7 +136,7 @@ class Pools:
         return 100.0 * crf.score(task.test)
 
     def _fitted(self, learner: str, train: Dataset, dev: Dataset, seed: int) -> ChainCRF:
-        shared: dict[str, Any] = {"metric": "segment_f1", "n_jobs": self.given.threads}
+        shared: dict[str, Any] = {"metric": "span_f1", "n_jobs": self.given.threads}
         free = Likelihood(l2=0.0)
         if learner == PLAIN:
             return ChainCRF(objective=free, **shared).fit(train)

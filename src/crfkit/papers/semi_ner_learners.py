@@ -14,7 +14,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF, SemiCRF
 from crfkit.features import Dictionary, Extractor, InternalDictionary, Recipe
 from crfkit.features.dictionary import SIMILARITIES, Phrase
-from crfkit.metrics import segment_scores
+from crfkit.metrics import span_scores
 from crfkit.objectives import Likelihood
 from crfkit.papers.semi_ner_tasks import Document, Task
 from crfkit.structures import Chain
@@ -94,7 +94,7 @@ def f1(
 ) -> float:
     """Train on some documents and return the F1 of spans on others, in percent."""
     found = predicted(learner, task, train, test, threads)
-    return 100.0 * segment_scores([one.tags() for one in test], found).overall.f1
+    return 100.0 * span_scores([one.tags() for one in test], found).overall.f1
 
 
 def chosen_penalty(task: Task, train: Sequence[Document], threads: int | None) -> float:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crfkit._safe.cached import once
 from crfkit._safe.printable import counted
-from crfkit.arrays import Floats, Pointers
+from crfkit.arrays import Pointers
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, ALPHABETS, Dataset
 from crfkit.data.formats.columns import Columns
@@ -27,7 +26,7 @@ from crfkit.structures.structure import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.blocks.stream import BlockedData
 
-__all__ = ["TrainingData", "check_learnable", "checked_dataset", "partial_pairs", "weights_of"]
+__all__ = ["TrainingData", "check_learnable", "checked_dataset", "partial_pairs"]
 
 #: Values beyond this overflow when they are squared and added up, as gradients are.
 _ENORMOUS = 1e100
@@ -126,25 +125,6 @@ def check_learnable(
         )
     if not known and not np.any(counts):
         raise ValueError("no position has a label; training needs some")
-
-
-def weights_of(sample_weight: ArrayLike | None, N: int, what: str = "sequences") -> Floats | None:
-    """Return weights of sequences or other samples, checked: [N]."""
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (N,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}, expected one number for each of {N} {what}"
-        )
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
-    if wrong.size:
-        raise ValueError(f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}, expected 0 or more, and finite")
-    if N and not weight.any():
-        raise ValueError(
-            f"sample_weight is zero for all {N} {what}, so that none counts; give one of them more"
-        )
-    return weight
 
 
 def _check_weights(batch: Batch, before: int) -> None:

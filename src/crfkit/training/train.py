@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from numpy.typing import ArrayLike
 
+from crfkit.arrays import weights_of
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.linear.features import FeatureSelection
@@ -21,7 +22,7 @@ from crfkit.structures import STRUCTURES, Structure
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
-from crfkit.training.data import TrainingData, checked_dataset, weights_of
+from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.events import Listener
 from crfkit.training.fit import Fit, Init
 from crfkit.training.foreign import refuse_unknown
@@ -145,8 +146,8 @@ def train(
         Of graphs with hidden labels: training begins so often from other random weights, and the best result
         is kept, by the dev set where there is one, else by the objective.
     metric : str or function
-        The score of the dev set; "auto": "segment_f1" where labels spell segments, else
-        "token_accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
+        The score of the dev set; "auto": "span_f1" where labels spell segments, else
+        "accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
         Of graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.

@@ -28,7 +28,7 @@ class Judging:
 
     Examples
     --------
-    >>> Judging(metric="segment_f1").samples
+    >>> Judging(metric="span_f1").samples
     1000
     """
 
@@ -51,7 +51,12 @@ class Judging:
             "lenient.",
         ),
     ] = None
-    tokens: Annotated[bool, _option("--tokens", help="Score labels even where they spell segments.")] = False
+    confusion: Annotated[
+        bool, _option("--confusion", help="Print how often each label was predicted as each label.")
+    ] = False
+    errors: Annotated[
+        int, _option("--errors", metavar="N", help="Print the N sequences with most wrong labels.", min=0)
+    ] = 0
     samples: Annotated[int, _option("--samples", help="Of the bootstrap.", min=1)] = 1000
     seed: Annotated[int, _option("--seed", help="Of the bootstrap.", min=0)] = 0
 

@@ -74,7 +74,7 @@ def _methods() -> Iterator[Entry]:
 def _metrics() -> Iterator[Entry]:
     from crfkit.metrics import METRICS
 
-    yield Entry("auto", "the F1 of entities where labels spell them, else token_accuracy")
+    yield Entry("auto", "the F1 of entities where labels spell them, else accuracy")
     for name in METRICS:
         yield Entry(name, daily=not name.endswith(("_macro", "_weighted")))
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from crfkit import inference
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.errors import warn_about
-from crfkit.estimators.base import Estimator
 from crfkit.estimators.graph import GraphCRF
+from crfkit.estimators.judged import Judged
 from crfkit.inference.methods import Auto, Elimination
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
@@ -21,7 +22,7 @@ from crfkit.linear.graphs.labelings import labelings_of
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.posterior import Posterior, power_ep
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.models.graph_model import GraphModel, accuracy
+from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
 from crfkit.optimize import LBFGS
 from crfkit.optimize.options import check_above_zero
@@ -32,6 +33,8 @@ from crfkit.structures.graphs.graph import Graph
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from crfkit.metrics.comparison import Compared
+
 __all__ = ["BayesianCRF"]
 
 Covariance = Literal["auto", "full", "diagonal"]
@@ -40,7 +43,7 @@ _FULL = 1000
 _METHOD: Final = Auto()
 
 
-class BayesianCRF(Estimator):
+class BayesianCRF(Judged):
     """A conditional random field whose weights have a posterior distribution: Qi, Szummer & Minka (2005).
 
     The posterior is a Gaussian found by power expectation propagation; predictions average over it. For few
@@ -183,8 +186,6 @@ class BayesianCRF(Estimator):
         """Return the label of each variable with the highest averaged probability: kind -> [V]."""
         return {kind: p.argmax(axis=1).astype(np.int32) for kind, p in self.predict_proba(X).items()}
 
-    def score(self, X: GraphBatch, y: None = None) -> float:
-        """Return the share of known labels of X that are predicted."""
-        if X.label is None:
-            raise ValueError("X has no labels to compare with")
-        return accuracy(X, self.predict(X))
+    def _compared(self, X: GraphBatch, y: None, metric: Any) -> Compared:
+        check_is_fitted(self, "model_")
+        return self.model_._compared(X, y, metric, found=self.predict(X), threads=self._threads)

@@ -24,8 +24,7 @@ from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.models.files.estimators import FileFields, chain_of, refusing
-from crfkit.models.model import Metric, Model
-from crfkit.models.predictions import gold_labels
+from crfkit.models.model import Model
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding
 from crfkit.models.store import ModelFileError
@@ -131,7 +130,7 @@ class CodeCRF(ChainCRF):
             return super().predict(X, given=given, method=method)
         if given is not None or method is not None:
             raise ValueError(f"the decoder is {self.decoder!r}: leave given and method out")
-        return PerSequence(self._found(self._data(X), None))
+        return PerSequence(self.model_.spelling.tags(self._path(self._data(X))))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the code, the columns and the product to a folder, which `load` reads.
@@ -190,16 +189,11 @@ class CodeCRF(ChainCRF):
             self.model_ = replace(self.model_, lacks="" if self.decoder == "product" else _LACKS)
         return self
 
-    def _labels_for(self, metric: Metric, data: Dataset) -> tuple[list[list[str]], list[list[str]]]:
-        spelling = self.model_.spelling_for(metric)
-        return gold_labels(data, spelling.scheme), self._found(data, metric)
-
-    def _found(self, data: Dataset, metric: Metric | str | None) -> list[list[str]]:
-        """Return the labels of the decoder as a metric reads them."""
-        spelling = self.model_.spelling_for(metric)
+    def _path(self, data: Dataset) -> Labeling:
+        """Return the labels of the decoder."""
         if self.decoder == "product":
-            return spelling.tags(self.model_._path(data, threads=self._threads))
-        return spelling.tags(Labeling(data.batch.seq_ptr, self._nearest(data)))
+            return super()._path(data)
+        return Labeling(data.batch.seq_ptr, self._nearest(data))
 
     def _nearest(self, data: Dataset) -> Ids:
         """Return the labels of all positions whose words are nearest to what the columns say, [P]."""

@@ -14,7 +14,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from crfkit.arrays import Ids, pointers
+from crfkit.arrays import Ids, Pointers, pointers
+from crfkit.metrics.comparison import Columns
 from crfkit.models.explanation import At
 from crfkit.models.results import PerSequence
 from crfkit.structures.graphs.batch import GraphBatch
@@ -34,9 +35,14 @@ class Samples:
         """Return the number of samples."""
         return len(self.shapes)
 
+    @property
+    def ptr(self) -> Pointers:
+        """Where samples begin among the variables of a kind, [N + 1]."""
+        return pointers([prod(shape) for shape in self.shapes])
+
     def cut(self, flat: NDArray[Any]) -> list[NDArray[Any]]:
         """Return what all variables of a kind have by sample, in its shape."""
-        ends = pointers([prod(shape) for shape in self.shapes]).tolist()
+        ends = self.ptr.tolist()
         return [
             flat[a:b].reshape(*shape, *flat.shape[1:])
             for a, b, shape in zip(ends[:-1], ends[1:], self.shapes, strict=True)
@@ -69,6 +75,33 @@ class Grounding(ABC):
             What messages call it.
         foreign : bool
             Labels that the graph does not have are allowed.
+        """
+
+    @abstractmethod
+    def compared(
+        self,
+        graph: Graph,
+        samples: Samples,
+        y: Any,
+        found: Mapping[str, Ids],
+        metric: Any,
+        kind: str | None = None,
+    ) -> dict[str, Columns]:
+        """Return the labels of y and those found, ids by kind, as they are compared: by column.
+
+        Foreign labels are errors, with a `DataWarning`.
+
+        Parameters
+        ----------
+        graph : Graph
+        samples : Samples
+        y : labels, in the form in which the estimator takes them
+        found : by kind
+            Label ids of all variables.
+        metric : str or function
+            "auto" is what fits the labels.
+        kind : str, optional
+            The only one that counts.
         """
 
     @abstractmethod

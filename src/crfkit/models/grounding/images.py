@@ -9,8 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Floats, Ids, pointers
+from crfkit.arrays import Floats, Ids
 from crfkit.graphs import scopes
+from crfkit.metrics.comparison import Columns
+from crfkit.metrics.rule import check_known, judge_for
 from crfkit.models.explanation import At
 from crfkit.models.grounding.base import Grounding, Samples
 from crfkit.structures.graphs.batch import GraphBatch
@@ -61,8 +63,7 @@ class Images(Grounding):
         if self.contrast is not None:
             for name, edge in edges.items():
                 features[name] = np.exp(-self._differences(rows, edge) / self.contrast)[:, None]
-        ptr = pointers([height * width for height, width in samples.shapes])
-        return graph.batch(graph_ptr=ptr, labels=labels, scopes=edges, features=features)
+        return graph.batch(graph_ptr=samples.ptr, labels=labels, scopes=edges, features=features)
 
     def gold(
         self, graph: Graph, samples: Samples, y: Any, what: str = "y", *, foreign: bool = True
@@ -77,6 +78,30 @@ class Images(Grounding):
             raise ValueError(f"{what} has the label {wrong}, which the model does not know")
         ids = np.where(given == self.void, -1, np.where(known, place, L))
         return {PIXEL: ids.astype(np.int32)}
+
+    def compared(
+        self,
+        graph: Graph,
+        samples: Samples,
+        y: Any,
+        found: Mapping[str, Ids],
+        metric: Any,
+        kind: str | None = None,
+    ) -> dict[str, Columns]:
+        """Return the labels of all pixels."""
+        gold = pixels_in(y, samples)
+        known = gold != self.void
+        check_known([gold[known].tolist()], self.labels.tolist())
+        values = np.union1d(self.labels, gold[known])
+        made = Columns.of_ids(
+            map(str, values.tolist()),
+            np.where(known, np.searchsorted(values, gold), -1),
+            np.searchsorted(values, self.labels)[found[PIXEL]],
+            samples.ptr,
+            judge_for(metric, "accuracy"),
+            unit="image",
+        )
+        return {PIXEL: made}
 
     def answer(self, graph: Graph, labels: Mapping[str, Ids]) -> NDArray[np.integer[Any]]:
         """Return the labels of an image, [H, W]."""

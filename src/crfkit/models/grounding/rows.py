@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids
+from crfkit.metrics.comparison import Columns
+from crfkit.metrics.rule import judge_for
 from crfkit.models.explanation import At
 from crfkit.models.grounding.base import Grounding, Samples
 from crfkit.structures.graphs.batch import GraphBatch
@@ -63,6 +65,31 @@ class Rows(Grounding):
                 f"{what}[{i}, {a}] is {given[i, a]}, expected {no} or {yes}, or -1 where unknown"
             )
         return {kind: ids[:, a].astype(np.int32) for a, kind in enumerate(graph.kinds)}
+
+    def compared(
+        self,
+        graph: Graph,
+        samples: Samples,
+        y: Any,
+        found: Mapping[str, Ids],
+        metric: Any,
+        kind: str | None = None,
+    ) -> dict[str, Columns]:
+        """Return a sequence for each row: where it has label a there is "a", elsewhere "none"."""
+        gold = self.gold(graph, samples, y)
+        kinds = [name for name in gold if kind in (None, name)]
+        n = len(kinds)
+        there, right = (np.column_stack([each[name] for name in kinds]) for each in (found, gold))
+        made = Columns.of_ids(
+            [*kinds, "none"],
+            np.where(right < 0, -1, np.where(right == 1, np.arange(n), n)).ravel(),
+            np.where(there == 1, np.arange(n), n).ravel(),
+            n * np.arange(len(samples) + 1),
+            judge_for(metric, "sequence_accuracy"),
+            unit="sample",
+            absent=1,
+        )
+        return {"": made}
 
     def answer(self, graph: Graph, labels: Mapping[str, Ids]) -> NDArray[np.integer[Any]]:
         """Return the labels of a row, [n]."""

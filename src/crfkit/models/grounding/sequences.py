@@ -19,6 +19,9 @@ from crfkit.data.labeling import labeled
 from crfkit.features import Recipe
 from crfkit.graphs.text_lines import Line, ground
 from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values
+from crfkit.metrics.comparison import Columns as LabelColumns
+from crfkit.metrics.comparison import name_of
+from crfkit.metrics.rule import check_known, judge_for, metric_for, scheme_of_rows
 from crfkit.models.explanation import At
 from crfkit.models.grounding.base import Grounding, Samples
 from crfkit.models.reading import columns_of, read
@@ -127,6 +130,34 @@ class Sequences(Grounding):
                 )
             found[name] = np.minimum(ids, len(known)).astype(np.int32)
         return found
+
+    def compared(
+        self,
+        graph: Graph,
+        samples: Samples,
+        y: Any,
+        found: Mapping[str, Ids],
+        metric: Any,
+        kind: str | None = None,
+    ) -> dict[str, LabelColumns]:
+        """Return each column, which all must be there; "auto" is the metric that fits its labels."""
+        gold = columns_in(y, self.form, self.columns)
+        if len(gold) < len(self.columns):
+            raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns)}")
+        parts = {}
+        for name in self.columns if kind is None else [kind]:
+            known = self.names(graph, name)
+            alphabet = Alphabet(known)
+            ids = label_ids(samples, gold[name], alphabet, self.told(name))
+            names = alphabet.strings()
+            source = "y" if self.form == "labels" else f"y: column {name!r}"
+            check_known([[names[y] for y in ids[ids >= 0].tolist()]], known, source=source)
+            judge = judge_for(metric, metric_for(known))
+            scheme = scheme_of_rows(name_of(judge), known)
+            parts[name] = LabelColumns.of_ids(
+                names, ids, found[name], samples.ptr, judge, scheme=scheme, source=source
+            )
+        return parts
 
     @staticmethod
     def names(graph: Graph, column: str) -> list[str]:

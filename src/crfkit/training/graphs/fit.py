@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.arrays import Floats, dot
+from crfkit.arrays import Floats, dot, weights_of
 from crfkit.checks import check_choice
 from crfkit.inference.methods import Auto
 from crfkit.inference.methods.how import How
@@ -28,7 +28,6 @@ from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.objectives import Piecewise
 from crfkit.optimize.problem import End, Optimizer, Stopped
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.data import weights_of
 from crfkit.training.events import Failed, Listener, Summary, tell
 from crfkit.training.graphs.data import arrays_of, check_learnable, checked_graphs, has_hidden_kind
 from crfkit.training.graphs.validation import GraphValidation

@@ -29,7 +29,7 @@ def check_metric(metric: Metric | str) -> None:
         )
     from crfkit import metrics
 
-    metrics.named(metric)
+    metrics.metric(metric)
 
 
 class Validation(ABC, Generic[M]):

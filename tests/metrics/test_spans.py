@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crfkit.metrics import Score, named, segment_scores
+from crfkit.metrics import metric, span_scores
+from crfkit.metrics.counts import Score
 from crfkit.structures.constraints import Scheme
 from crfkit.tags import SCHEMES
 from crfkit.tags import spans as segments
@@ -111,14 +112,14 @@ def test_counts_are_those_of_sets_and_ids_of_strings(rows: list[list[tuple[str, 
             {(n, *span) for n, row in enumerate(y) for span in segments(row, scheme)}
             for y in (y_true, y_pred)
         )
-        scores = segment_scores(y_true, y_pred, scheme=scheme, by=[n % 2 for n in range(len(rows))])
+        scores = span_scores(y_true, y_pred, scheme=scheme, by=[n % 2 for n in range(len(rows))])
         assert scores.overall == Score(len(gold & found), len(found), len(gold))
         assert sum(part.overall.correct for part in scores.groups.values()) == len(gold & found)
         assert sum(part.tokens for part in scores.groups.values()) == scores.tokens
-        by_id = segment_scores(*ids, scheme=scheme, labels=names, seq_ptr=ptr)
+        by_id = span_scores(*ids, scheme=scheme, labels=names, seq_ptr=ptr)
         assert by_id.report() == scores.report()
         assert by_id.macro == scores.macro
-        assert named("segment_f1", scheme=scheme)(*ids, labels=names, seq_ptr=ptr) == pytest.approx(scores.f1)
+        assert metric("span_f1", scheme=scheme)(*ids, labels=names, seq_ptr=ptr) == pytest.approx(scores.f1)
 
 
 def test_raw_labels_are_segments_of_one_position() -> None:

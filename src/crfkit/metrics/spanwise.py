@@ -1,7 +1,7 @@
-"""Scores of segments, counted and printed as conlleval does.
+"""Scores of spans, counted and printed as conlleval does.
 
-A segment is correct if its type and both its ends are. The report is the script's text, but for a quirk:
-segments without a type (labels B, I and O) have one line here, two there.
+A span is correct if its type and both its ends are. The report is the script's text, but for a quirk:
+spans without a type (labels B, I and O) have one line here, two there.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
 from crfkit.tags.reading import LabelScheme, Spans, find, rules
 
-__all__ = ["SegmentScores", "segment_counts", "segment_scores"]
+__all__ = ["SpanScores", "span_counts", "span_scores"]
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentScores:
-    """What `segment_scores` returns; ``str()`` gives conlleval's report."""
+class SpanScores:
+    """What `span_scores` returns; ``str()`` gives conlleval's report."""
 
     overall: Score  #: all types together (micro average)
     by_type: Mapping[str, Score]  #: types that occur, by name
@@ -31,7 +31,7 @@ class SegmentScores:
     weighted: Average  #: mean over types, weighted by support
     tokens: int
     correct_tokens: int
-    groups: Mapping[Hashable, SegmentScores] = field(default_factory=dict)  #: empty without ``by``
+    groups: Mapping[Hashable, SpanScores] = field(default_factory=dict)  #: empty without ``by``
 
     @property
     def precision(self) -> float:
@@ -50,7 +50,7 @@ class SegmentScores:
 
     @property
     def support(self) -> int:
-        """True segments in all."""
+        """True spans in all."""
         return self.overall.support
 
     @property
@@ -75,7 +75,7 @@ class SegmentScores:
         return self.report()
 
 
-def segment_scores(
+def span_scores(
     y_true: LabelSequences,
     y_pred: LabelSequences,
     *,
@@ -83,15 +83,15 @@ def segment_scores(
     by: Sequence[Hashable] | None = None,
     labels: Sequence[str] | None = None,
     seq_ptr: NDArray[Any] | None = None,
-) -> SegmentScores:
-    """Compare segments.
+) -> SpanScores:
+    """Compare spans.
 
     Parameters
     ----------
     y_true, y_pred
         One list of labels for each sequence, or flat arrays of ids.
     scheme
-        How labels spell segments, as in `crfkit.tags.spans`.
+        How labels spell spans, as in `crfkit.tags.spans`.
     by
         The group of each sequence, such as its document or field: ``groups`` then has scores for each.
     labels, seq_ptr
@@ -101,7 +101,7 @@ def segment_scores(
     --------
     >>> y_true = [["B-PER", "I-PER", "O", "B-LOC"], ["B-LOC"]]
     >>> y_pred = [["B-PER", "I-PER", "O", "B-PER"], ["B-LOC"]]
-    >>> scores = segment_scores(y_true, y_pred, by=["page 1", "page 2"])
+    >>> scores = span_scores(y_true, y_pred, by=["page 1", "page 2"])
     >>> print(scores)
     processed 5 tokens with 3 phrases; found: 3 phrases; correct: 2.
     accuracy:  80.00%; precision:  66.67%; recall:  66.67%; FB1:  66.67
@@ -114,13 +114,13 @@ def segment_scores(
 
     >>> names, ptr = ["O", "B-LOC", "B-PER", "I-PER"], np.array([0, 4, 5])
     >>> true, pred = np.array([2, 3, 0, 1, 1]), np.array([2, 3, 0, 2, 1])
-    >>> round(segment_scores(true, pred, labels=names, seq_ptr=ptr).f1, 3)
+    >>> round(span_scores(true, pred, labels=names, seq_ptr=ptr).f1, 3)
     0.667
     """
     encoded = encode({"y_true": y_true, "y_pred": y_pred}, labels, seq_ptr)
     names, groups = group(by, encoded.N)
     G = max(len(names), 1)
-    kinds, counts = segment_counts(encoded, scheme, groups, G)
+    kinds, counts = span_counts(encoded, scheme, groups, G)
     place = groups[encoded.sequence]  # [P]
     right = encoded.columns[0] == encoded.columns[1]  # [P]
     tokens = np.bincount(place, minlength=G)  # [G]
@@ -131,10 +131,8 @@ def segment_scores(
     return _scores(kinds, counts.sum(0), int(tokens.sum()), int(correct.sum()), parts)
 
 
-def segment_counts(
-    encoded: Encoded, scheme: LabelScheme, groups: Ints, G: int
-) -> tuple[tuple[str, ...], Ints]:
-    """Return the types, [K], and how many segments are correct, found and true: [G, 3, K].
+def span_counts(encoded: Encoded, scheme: LabelScheme, groups: Ints, G: int) -> tuple[tuple[str, ...], Ints]:
+    """Return the types, [K], and how many spans are correct, found and true: [G, 3, K].
 
     Sequence n counts for ``groups[n]``.
     """
@@ -155,8 +153,8 @@ def segment_counts(
 
 
 def _same(gold: Spans, found: Spans, P: int) -> Ints:
-    """Return which gold segments were found, with their type and both ends: places in ``gold``."""
-    at = np.full(P, -1)  # [P] the found segment that starts there
+    """Return which gold spans were found, with their type and both ends: places in ``gold``."""
+    at = np.full(P, -1)  # [P] the found span that starts there
     at[found.start] = np.arange(len(found.start))
     twin = at[gold.start]
     hit = np.flatnonzero(twin >= 0)
@@ -170,12 +168,12 @@ def _scores(
     counts: Ints,
     tokens: int,
     correct: int,
-    groups: Mapping[Hashable, SegmentScores],
-) -> SegmentScores:
+    groups: Mapping[Hashable, SpanScores],
+) -> SpanScores:
     by_type = {kind: Score(*counts[:, k].tolist()) for k, kind in enumerate(kinds) if counts[:, k].any()}
     macro, weighted = (averages(counts, weighted=heavy).tolist() for heavy in (False, True))
     overall = Score(*counts.sum(1).tolist())
-    return SegmentScores(overall, by_type, Average(*macro), Average(*weighted), tokens, correct, groups)
+    return SpanScores(overall, by_type, Average(*macro), Average(*weighted), tokens, correct, groups)
 
 
 def _percentages(score: Score) -> str:
