@@ -32,8 +32,11 @@ class Task:
     gap: float | None = None  # at which an optimizer ends that knows its gap
     repetitions: int = 9  # of an evaluation
     l2: float | None = None  # another one than that of the corpus
+    l1: float = 0.0
+    dicts: bool = False  # features are the dicts of `tutorial`, and their reading is on the clock
     most: int | None = None  # sequences that are taken of the corpus, see `Corpus.most`
     target: float | None = None  # objective; when it was reached is looked for after training
+    early: float | None = None  # the same for where CRFsuite stands after a hundred iterations
 
 
 def say(event: str, **fields: Any) -> None:
@@ -51,16 +54,16 @@ def model_of(dataset: Dataset, layout: Layout, w: Floats) -> Model:
     return Model(chain, layout, Names(labels, attributes, dataset.edge_attributes), w)
 
 
-def objective_at(dataset: Dataset, layout: Layout, l2: float, w: Floats) -> float:
+def objective_at(dataset: Dataset, layout: Layout, penalty: Penalty, w: Floats) -> float:
     """Return the exact objective, without a gradient and in blocks: another way than any optimizer's."""
-    return objective_of(model_of(dataset, layout, w), dataset, l2)
+    return objective_of(model_of(dataset, layout, w), dataset, penalty)
 
 
-def objective_of(model: Model, dataset: Dataset, l2: float) -> float:
+def objective_of(model: Model, dataset: Dataset, penalty: Penalty) -> float:
     """Return the exact objective of a model on the data that it was trained on."""
     if not np.isfinite(model.w).all():
         return math.inf
-    return Penalty(l2=l2).value(model.w) - float(model.log_prob(dataset.batch).sum())
+    return penalty.value(model.w) - float(model.log_prob(dataset.batch).sum())
 
 
 def scored(corpus: Corpus, test: Callable[[], Dataset], model: Model) -> float:

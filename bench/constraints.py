@@ -21,10 +21,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import crfkit
 from bench.measure import interleaved, plain, write
-from crfkit import ChainCRF, data
-from crfkit.constraints import AtMost, Before, GlobalConstraint, Once
+from crfkit import ChainCRF
+from crfkit.constraints import AtMost, AtMostOnce, Before
 from crfkit.data.formats.columns import Columns
+from crfkit.inference.constrained.kinds import GlobalConstraint
 
 LINES = 100_000
 TEMPLATE = "word[-2..2]; lower(word)[-1..1]; shape(word)[-1..1]; suffix(word, 3)[0]; prefix(word, 3)[0]"
@@ -36,7 +38,7 @@ def real(folder: Path) -> tuple[Rows, Rows]:
     """Labeled addresses to learn from, and lines to label."""
 
     def rows(name: str) -> Rows:
-        read = data.read(folder / "usaddress" / name, columns=["word", "label"])
+        read = crfkit.read(folder / "usaddress" / name, columns=["word", "label"])
         assert isinstance(read, Columns)
         return [[(word, label) for word, label in sentence] for sentence in read]
 
@@ -77,7 +79,7 @@ def main() -> None:
     batch = batch.select(np.resize(np.arange(len(lines)), count))
     first, last = labels[0][0], labels[0][-1]
     kinds: dict[str, list[GlobalConstraint]] = {
-        "Once()": [Once()],
+        "AtMostOnce()": [AtMostOnce()],
         f"Before({first!r}, {last!r})": [Before(first, last)],
         f"AtMost({first!r}, 1)": [AtMost(first, 1)],
     }

@@ -10,21 +10,32 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, tee
 from pathlib import Path
 from typing import IO, TypeVar
 
+import crfkit
 from bench import generated
-from bench.corpus_features import Items, Rows, addresses, chunking, entities, fields, names, tagging
+from bench.corpus_features import (
+    Items,
+    Rows,
+    addresses,
+    chunking,
+    entities,
+    fields,
+    names,
+    tagging,
+    tutorial,
+)
 from bench.features import CHUNKING
-from crfkit import data
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.metrics import span_scores, token_scores
+from crfkit.optimize.problem import Penalty
 
 T = TypeVar("T")
 Choice = Callable[[int], bool]  # of sentences, by number
@@ -53,6 +64,7 @@ class Corpus:
     items: Callable[[Rows], Items] | None  # None: CRF++'s chunking template, and all pairs of labels
     metric: str  # "F1" of segments or "accuracy" of tokens
     l2: float = 2.0  # CRFsuite's c2 = 1
+    l1: float = 0.0  # CRFsuite's c1
     chosen: Choice = everything  # sentences of the file that are for training
     tested: Choice = everything
     peer: Peer | None = None
@@ -66,6 +78,11 @@ class Corpus:
     def all_pairs(self) -> bool:
         """Whether all pairs have weights, of attributes and labels and of labels; else observed ones."""
         return self.items is None and self.made is None
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty of the weights."""
+        return Penalty(l1=self.l1, l2=self.l2)
 
     @property
     def reference(self) -> float | None:
@@ -109,6 +126,16 @@ class Corpus:
         assert self.items is not None
         first, second = tee(self.sentences(test))
         return map(self.items, first), ([row[-1] for row in rows] for rows in second)
+
+    def as_dicts(self) -> Corpus:
+        """Return the corpus with the features of sklearn-crfsuite's tutorial: dicts with booleans."""
+        assert self.items is not None, f"{self.name} has no words"
+        return self if self.items is addresses else replace(self, items=tutorial)
+
+    def listed(self) -> tuple[list[Items], list[list[str]]]:
+        """Return features and labels, all at once, as users have them."""
+        items, labels = self.featured()
+        return [*items], [*labels]
 
     def datasets(self) -> tuple[Dataset, Callable[[], Dataset]]:
         """Return the training data, and how to make the test data with the same ids."""
@@ -158,7 +185,7 @@ def _sentences(lines: Iterator[str]) -> Iterator[Rows]:
 
 
 def _columns(path: Path) -> Columns:
-    columns = data.read(path, format="columns")
+    columns = crfkit.read(path, format="columns")
     assert isinstance(columns, Columns)
     return columns
 

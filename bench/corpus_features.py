@@ -144,3 +144,36 @@ def addresses(rows: Rows) -> Items:
         items[1]["previous"] = {**parts[0], "address.start": True}
         items[-2]["next"] = {**parts[-1], "address.end": True}
     return items
+
+
+def tutorial(rows: Rows) -> Items:
+    """The features of sklearn-crfsuite's tutorial: dicts with strings, a number, and truth values."""
+    tagged = len(rows[0]) > 2
+    items: Items = []
+    for t, row in enumerate(rows):
+        word = row[0]
+        item: dict[str, Any] = {
+            "bias": 1.0,
+            "word.lower()": word.lower(),
+            "word[-3:]": word[-3:],
+            "word[-2:]": word[-2:],
+            "word.isupper()": word.isupper(),
+            "word.istitle()": word.istitle(),
+            "word.isdigit()": word.isdigit(),
+        }
+        if tagged:
+            item |= {"postag": row[1], "postag[:2]": row[1][:2]}
+        for o, end in ((-1, "BOS"), (1, "EOS")):
+            if not 0 <= t + o < len(rows):
+                item[end] = True
+                continue
+            other = rows[t + o]
+            item |= {
+                f"{o:+d}:word.lower()": other[0].lower(),
+                f"{o:+d}:word.istitle()": other[0].istitle(),
+                f"{o:+d}:word.isupper()": other[0].isupper(),
+            }
+            if tagged:
+                item |= {f"{o:+d}:postag": other[1], f"{o:+d}:postag[:2]": other[1][:2]}
+        items.append(item)
+    return items

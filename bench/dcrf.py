@@ -19,9 +19,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import crfkit
 from bench.clocks import Clock
 from bench.corpora import folder
-from crfkit import Chain, FactorialCRF, Graph, Likelihood, Stop, data, inference
+from crfkit import Chain, FactorialCRF, Graph, Likelihood, Stop, inference
 from crfkit.graphs import scopes
 from crfkit.inference.methods import Elimination
 from crfkit.linear.features import FeatureSelection
@@ -36,7 +37,7 @@ WORDS = "w[-2..2]; lower(w)[0]; prefix(w, 3)[0]; suffix(w, 1)[0]; suffix(w, 2)[0
 
 def sentences(most: int, task: str) -> list[list[tuple[str, str, str]]]:
     """Return words, tags and chunks of training sentences."""
-    found: Any = data.read(folder() / "conll2000/train.txt.gz", "columns", columns=["w", "p", "y"])
+    found: Any = crfkit.read(folder() / "conll2000/train.txt.gz", "columns", columns=["w", "p", "y"])
     kept = [
         [(w, p, y if task == "chunks" or y.endswith("-NP") else "O") for w, p, y in rows] for rows in found
     ]

@@ -21,8 +21,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import crfkit
 from bench.measure import interleaved, plain, write
-from crfkit import data
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Dictionary
 from crfkit.features.dictionary import SIMILARITIES
@@ -37,7 +37,7 @@ def real(folder: Path) -> tuple[list[str], list[list[str]]]:
     names = dict.fromkeys(" ".join(entry).lower() for entries in lists for entry in entries)
     every = list(names)
     chosen = every[:: max(1, len(every) // ENTRIES)]
-    columns = data.read(folder / "conll2000" / "train.txt.gz", format="columns")
+    columns = crfkit.read(folder / "conll2000" / "train.txt.gz", format="columns")
     assert isinstance(columns, Columns)
     return (chosen + every)[:ENTRIES], [[row[0] for row in rows] for rows in columns]
 

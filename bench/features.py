@@ -24,11 +24,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import crfkit
 from bench.measure import interleaved, plain, write
-from crfkit import data
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Recipe, parse_crfpp
+from crfkit.features import Extractor, Recipe
+from crfkit.features.crfpp import parse_crfpp
 from crfkit.native import threads_or_all
 
 DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
@@ -57,7 +58,7 @@ SEGMENTS = Recipe.parse("segment: 0[..]; segment: shape(0)[..]; begin: 0[-2..0];
 def extract(
     path: Path, recipe: Recipe, names: list[str] | None, threads: int, longest: int | None = None
 ) -> Dataset:
-    columns = data.read(path, format="columns", columns=names)
+    columns = crfkit.read(path, format="columns", columns=names)
     assert isinstance(columns, Columns)
     return Extractor(recipe, longest=longest)(columns, threads)
 

@@ -42,7 +42,7 @@ from crfkit.objectives import MaxMargin, PseudoLikelihood
 from crfkit.optimize import OneSlack
 from crfkit.optimize.problem import Penalty
 from crfkit.papers import Given, grid, multilabel, skip_chain
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.potentials import GraphPotentials
 
 

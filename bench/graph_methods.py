@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from crfkit import Graph, inference
+from crfkit.errors import MethodError
 from crfkit.graphs import scopes
-from crfkit.inference.methods import TRWS, MethodError
+from crfkit.inference.methods import TRWS
 from crfkit.inference.methods.registry import METHODS
 from crfkit.structures.graphs.potentials import GraphPotentials
 

@@ -1,13 +1,17 @@
 """The grid that judges the default training: corpora x L2 x optimizers, beside CRFsuite on the same features.
 
     python -m bench.grid [--data a,b] [--l2 2,0.2,0.02] [--what crfsuite,auto,dual] [--threads 1,2] [--quick]
+    python -m bench.grid --features dict [--most 1200] [--l1 0.1 --l2 0.2] ...
 
 Each run is a process of its own (`bench.train_child`): CRFsuite with its defaults and c2 = l2 / 2, crfkit as
 users call it, `crfkit.train(dataset, objective=Likelihood(l2), optimizer=name)`. Runs of less than two
 seconds are repeated, and the median counts. What the figures mean stands in `bench.verdict`.
-Writes grid.json and grid.md to bench/results after every run; Ctrl-C keeps what is done. `--add` keeps the
-rows of an earlier run that this one does not measure, `--peer-cache` keeps CRFsuite's in a file of their own,
-`--docs` measures nothing and writes the table of grid.json into docs/speed.md.
+With `--features dict` they are those of sklearn-crfsuite's tutorial, dicts with booleans, and both clocks
+begin with the dicts; `--most` takes the first sentences only; `--l1` is CRFsuite's c1.
+Writes grid.json and grid.md (grid-dict, grid-l1 ...) to bench/results after every run; Ctrl-C keeps what is
+done. `--add` keeps the rows of an earlier run that this one does not measure, `--peer-cache` keeps
+CRFsuite's in a file of their own, `--docs` measures nothing and writes the table of grid.json into
+docs/speed.md.
 Needs the corpora (CRFKIT_DATA) except for generated ones, and python-crfsuite for CRFsuite.
 """
 
@@ -31,7 +35,7 @@ from bench.child import Task
 from bench.corpora import CORPORA
 from bench.grid_tables import RUNS, end, ratio, runs_table, speed_table, verdict
 from bench.runs import PEER, Row, chosen, run, text
-from bench.verdict import SAME, by_cell, compare, judge, target_of
+from bench.verdict import SAME, by_cell, compare, early_of, judge, target_of
 
 DATA = (  # from the small to the large
     "random60,scales,usaddress,skillspan,ocr,seminars,ud,ptb,conll2002ned,bc2gm,conll2002,conll2000,brown10"
@@ -55,7 +59,8 @@ class Cache:
 
     @staticmethod
     def key(task: Task) -> str:
-        return f"{task.corpus} l2={task.l2:g} most={task.most}"
+        more = f" l1={task.l1:g}" * (task.l1 > 0.0) + " dicts" * task.dicts
+        return f"{task.corpus} l2={task.l2:g} most={task.most}{more}"
 
     def get(self, task: Task) -> Row | None:
         return self.rows.get(self.key(task)) if task.kind == "peer" else None
@@ -73,7 +78,12 @@ def tasks(options: argparse.Namespace) -> list[Task]:
     made = []
     for corpus in options.data:
         for l2 in options.l2:
-            shared: dict[str, Any] = {"l2": l2, "most": QUICK if options.quick else None}
+            shared: dict[str, Any] = {
+                "l2": l2,
+                "most": options.most,
+                "l1": options.l1,
+                "dicts": options.dicts,
+            }
             for threads in options.threads:
                 for name in options.what:
                     if name != PEER and (threads == 1 or name == "auto" or not options.quick):
@@ -99,22 +109,28 @@ def key_of(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("corpus", "l2", "what", "threads"))
 
 
-def saved() -> list[Row]:
-    path = measure.RESULTS / "grid.json"
+def name_of(options: argparse.Namespace) -> str:
+    """Return what the files of these options are called."""
+    cut = "" if options.most in (None, QUICK) else f"-{options.most:d}"
+    return f"grid{'-dict' * options.dicts}{'-l1' * (options.l1 > 0.0)}{cut}"
+
+
+def saved(name: str = "grid") -> list[Row]:
+    path = measure.RESULTS / f"{name}.json"
     rows: list[Row] = json.loads(path.read_text())["rows"] if path.exists() else []
     return rows
 
 
-def report(rows: list[Row]) -> str:
+def report(rows: list[Row], name: str) -> str:
     """Write everything there is so far; return the Markdown."""
     rows = sorted(rows, key=lambda row: list(CORPORA).index(row["corpus"]))  # cells stay in order
     compare(rows)
-    measure.write("grid", rows)
+    measure.write(name, rows)
     about = measure.machine()
     first = f"{about['processor']}, {about['cores']} cores, commit {about['commit']}, {about['date']}."
     parts = [first, "## Verdict", verdict(rows), "## Cells", speed_table(rows), "## Runs", runs_table(rows)]
     made = "\n\n".join(part.strip("\n") for part in parts) + "\n"
-    measure.replace_text(measure.RESULTS / "grid.md", made)
+    measure.replace_text(measure.RESULTS / f"{name}.md", made)
     return made
 
 
@@ -141,6 +157,9 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", default=DATA, help=f"some of {','.join(CORPORA)} (%(default)s)")
     parser.add_argument("--l2", help="strengths (2,0.2,0.02; quick: 2,0.02)")
+    parser.add_argument("--l1", type=float, default=0.0, help="strength of L1, CRFsuite's c1 (%(default)s)")
+    parser.add_argument("--features", choices=("own", "dict"), default="own", help="(%(default)s)")
+    parser.add_argument("--most", type=int, help="sequences of each corpus (all)")
     parser.add_argument("--what", default=WHAT, help="what trains (%(default)s)")
     parser.add_argument("--threads", default="1,2", help="(%(default)s; quick: more than one for auto alone)")
     parser.add_argument("--quick", action="store_true", help=f"at most {QUICK} sequences of each corpus")
@@ -151,7 +170,13 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--add", action="store_true", help="keep rows of grid.json that are not measured")
     parser.add_argument("--docs", action="store_true", help="write docs/speed.md from grid.json, and end")
     options = parser.parse_args(arguments)
+    options.dicts = options.features == "dict"
     known = [name for name, corpus in CORPORA.items() if not corpus.all_pairs]
+    if options.dicts:
+        known = [name for name in known if CORPORA[name].items is not None]
+        if options.data == DATA:
+            options.data = ",".join(name for name in DATA.split(",") if name in known)
+    options.most = QUICK if options.quick else options.most
     options.data = chosen(options.data, known, "corpus of the grid")
     options.what = chosen(options.what, WHAT.split(","), "method of the grid")
     options.l2 = [float(x) for x in (options.l2 or ("2,0.02" if options.quick else "2,0.2,0.02")).split(",")]
@@ -176,8 +201,9 @@ def main(arguments: list[str] | None = None) -> None:
         console.print(f"{missing[0]} is not there: set CRFKIT_DATA to the folder of the corpora")
         raise SystemExit(2)
     plan, cache = tasks(options), Cache(options.peer_cache)
-    most = QUICK if options.quick else None
-    rows = {key_of(row): row for row in saved() if row["most"] == most} if options.add else {}
+    name_of_files = name_of(options)
+    before = saved(name_of_files) if options.add else []
+    rows = {key_of(row): row for row in before if row["most"] == options.most}
     commit, begin = measure.machine()["commit"], time.perf_counter()
     console.print(RUNS.replace("|", ", "), markup=False, soft_wrap=True)
     with console.status("") as status:
@@ -188,7 +214,12 @@ def main(arguments: list[str] | None = None) -> None:
                 row = cache.get(task)
                 if task.kind == "user":
                     target = target_of(rows.get((task.corpus, task.l2, PEER, 1)))
-                    task = replace(task, target=None if target is None else target * SAME)
+                    early = early_of(rows.get((task.corpus, task.l2, PEER, 1)))
+                    task = replace(
+                        task,
+                        target=None if target is None else target * SAME,
+                        early=None if early is None else early * SAME,
+                    )
                 if row is None:
                     row = {
                         **measured(task, limit, options.repeat, partial(_show, status, name)),
@@ -196,12 +227,12 @@ def main(arguments: list[str] | None = None) -> None:
                     }
                     cache.keep(task, row)
                 rows[key_of(row)] = row
-                report(list(rows.values()))
+                report(list(rows.values()), name_of_files)
                 console.print(line_of(row), markup=False, soft_wrap=True)
         except KeyboardInterrupt:
             interrupted = True
     done = list(rows.values())
-    print(report(done))
+    print(report(done, name_of_files))
     minutes = (time.perf_counter() - begin) / 60
     cells, kept = len(by_cell(done)), sum(check.holds is not False for check in judge(done))
     console.print(

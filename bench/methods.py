@@ -61,7 +61,7 @@ METHODS: dict[str, tuple[str, dict[str, Any], str, str]] = {
 def trained(corpus: str, method: str, seconds: float) -> Row:
     """Train once in this process, and return what came out."""
     from crfkit import train
-    from crfkit.objectives import OBJECTIVES
+    from crfkit.objectives.registry import OBJECTIVES
     from crfkit.training.stop import Stop
 
     asked = CORPORA[corpus]
@@ -75,7 +75,7 @@ def trained(corpus: str, method: str, seconds: float) -> Row:
         objective=OBJECTIVES[objective](**options),
         optimizer=optimizer,
         stop=Stop(max_seconds=seconds),
-        threads=1,
+        n_jobs=1,
     )
     spent = time.process_time() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
@@ -84,7 +84,7 @@ def trained(corpus: str, method: str, seconds: float) -> Row:
     gap = how.gap / how.loss if math.isfinite(how.gap) and how.loss > 0.0 else None
     score = 100.0 * asked.score(model.predict(test().batch))
     ended = "converged" if how.converged else "time" if how.seconds >= seconds else how.reason
-    return {"seconds": spent, "mb": peak, "gap": gap, "score": score, "passes": how.evaluations, "end": ended}
+    return {"seconds": spent, "mb": peak, "gap": gap, "score": score, "passes": how.passes, "end": ended}
 
 
 def run(corpus: str, method: str, seconds: float) -> Row:

@@ -1,4 +1,4 @@
-"""The perceptron and its kin by name: processor time of a pass and what each learns in some passes.
+"""The perceptron and its variants by name: processor time of a pass and what each learns in some passes.
 
     python -m bench.online [--data conll2000] [--methods mira,pa] [--passes 10] [--votes 100]
 
@@ -48,7 +48,7 @@ def measured(corpus: Corpus, name: str, passes: int, votes: int) -> dict[str, An
             row["voters"], row["weights"] = judge.voters_.shape
         else:
             optimizer = replace(by_name(name), max_passes=passes)  # type: ignore[type-var]
-            judge = train(data, optimizer=optimizer, listeners=[listen], threads=1, progress=False)
+            judge = train(data, optimizer=optimizer, listeners=[listen], n_jobs=1, progress=False)
             row["pass"] = statistics.median(b - a for a, b in pairwise(marks))
     row["passes"] = judge.n_iter_ if name == "voted" else len(marks)
     given = test()

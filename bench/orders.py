@@ -59,7 +59,7 @@ def training(data: Dataset, orders: list[int], quick: bool) -> Rows:
     rows = Rows()
     for order in orders:
         clock = Clock()
-        model = train(data, structure=Chain(order=order), stop=Stop(tolerance=1e-3), threads=2)
+        model = train(data, structure=Chain(order=order), stop=Stop(tolerance=1e-3), n_jobs=2)
         row = {"part": "training", "order": order, "summary": str(model.training), **clock.read()}
         print(f"training, order {order}: {row['seconds']:.1f} s, {row['cpu']:.1f} of CPU; {row['summary']}")
         rows.append(row)

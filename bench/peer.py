@@ -54,8 +54,11 @@ class Log:
         say("step", **clocks, passes=self.evaluations, objective=self.loss, peak_mb=peak)
 
 
-def trainer_of(corpus: Corpus, log: Log, iterations: int | None) -> Any:
-    """Return CRFsuite's trainer with the features of a corpus, ready to train; the log hears its messages."""
+def trainer_of(corpus: Corpus, log: Log, iterations: int | None, dicts: bool = False) -> Any:
+    """Return CRFsuite's trainer with the features of a corpus, ready to train; the log hears its messages.
+
+    With `dicts` the clock of the log starts once the features are there, before the trainer is given them.
+    """
     import pycrfsuite
 
     class Trainer(pycrfsuite.BaseTrainer):
@@ -63,10 +66,13 @@ def trainer_of(corpus: Corpus, log: Log, iterations: int | None) -> Any:
             log(message)
 
     trainer = Trainer()
-    for items, labels in zip(*corpus.featured(), strict=True):
+    given = corpus.listed() if dicts else corpus.featured()
+    if dicts:
+        log.clock = Clock()
+    for items, labels in zip(*given, strict=True):
         trainer.append(items, labels)
     trainer.select("lbfgs")
-    trainer.set_params({"c1": 0.0, "c2": corpus.l2 / 2})
+    trainer.set_params({"c1": corpus.l1, "c2": corpus.l2 / 2})
     if iterations is not None:
         trainer.set_params({"max_iterations": iterations})
     return trainer
@@ -79,11 +85,12 @@ def peer(corpus: Corpus, task: Task) -> None:
     import pycrfsuite
 
     log = Log()
-    trainer = trainer_of(corpus, log, task.iterations)
+    trainer = trainer_of(corpus, log, task.iterations, task.dicts)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "model")
         say("start")
-        log.clock = Clock()
+        if not task.dicts:
+            log.clock = Clock()
         trainer.train(path)
         clocks, peak = log.clock.read(), HighWater().pause()
         tagger = pycrfsuite.Tagger()
@@ -93,7 +100,7 @@ def peer(corpus: Corpus, task: Task) -> None:
     dataset, test = corpus.datasets()
     layout = corpus.layout(dataset)
     w = weights_of(info, dataset, layout)  # to six decimals
-    ours = objective_at(dataset, layout, corpus.l2, w)
+    ours = objective_at(dataset, layout, corpus.penalty, w)
     same = log.features == layout.weights and abs(ours - log.loss) <= 1e-6 * abs(ours)
     differs = f"differs: {log.features} weights, {log.loss}; crfkit has {layout.weights}, {ours}"
     say(

@@ -29,10 +29,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import crfkit
 from bench.features import CONLL
 from bench.measure import interleaved, plain, write
 from bench.tag import MODELS, PEER, Items, column_by_column
-from crfkit import data
 from crfkit.data import Dataset
 
 FORMATS = {"crfsuite": "txt", "jsonl": "jsonl", "mallet": "mallet"}
@@ -140,7 +140,7 @@ def cores(count: int) -> Iterator[None]:
 def read(format: str, count: int, text: bytes | None = None) -> Dataset:
     """Read the file, or this text."""
     with cores(count):
-        made = data.read(path_of(format) if text is None else io.BytesIO(text), format)
+        made = crfkit.read(path_of(format) if text is None else io.BytesIO(text), format)
     assert isinstance(made, Dataset)
     return made
 

@@ -20,7 +20,7 @@ import numpy as np
 from crfkit import Graph, GraphCRF, Likelihood, Stop
 from crfkit.inference.methods import TRWS, BeliefPropagation, CombiLP, Method
 from crfkit.objectives import MaxMargin, Perceptron, PseudoLikelihood
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 FOLDER = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 LABELS, COLORS = 11, 5

@@ -34,10 +34,11 @@ from typing import Any
 
 from rich.console import Console
 
+import crfkit
 import crfkit.compat.pycrfsuite as face
 from bench.features import CHUNKING, CONLL, FIELDS
 from bench.measure import RESULTS, interleaved, machine, plain, write
-from crfkit import Likelihood, Model, data, train
+from crfkit import Likelihood, Model, train
 from crfkit.cli import tagging
 from crfkit.cli.groups.data import Data
 from crfkit.data.formats.columns import Columns
@@ -63,7 +64,7 @@ def make_model(console: Console) -> None:
     if OURS.exists() and THEIRS.exists():
         return
     console.print("training the model, once")
-    columns = data.read(CONLL, format="columns")
+    columns = crfkit.read(CONLL, format="columns")
     assert isinstance(columns, Columns)
     extract = Extractor(CHUNKING)
     model = train(extract(columns), objective=Likelihood(l2=2.0))

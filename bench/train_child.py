@@ -29,6 +29,7 @@ from bench.measure import interleaved, plain
 from bench.peer import peer
 from crfkit import Chain, FeatureSelection, train
 from crfkit.arrays import Floats
+from crfkit.features import ItemExtractor
 from crfkit.objectives import Likelihood
 from crfkit.optimize.problem import Optimizer, Run
 from crfkit.training.choose import by_name
@@ -89,7 +90,7 @@ def optimize(corpus: Corpus, optimizer: Optimizer, task: Task, file: IO[bytes]) 
         if stopped:
             break
     for w, known in course:
-        say("step", objective=objective_at(dataset, layout, corpus.l2, w), **known)
+        say("step", objective=objective_at(dataset, layout, corpus.penalty, w), **known)
     score = scored(corpus, test, model_of(dataset, layout, w))
     say("end", stopped=stopped, setup=setup, score=score, **sizes(dataset, layout))
 
@@ -121,7 +122,8 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
     Optimizers may report estimates. So the weights of each step are kept as they pass, off the clock, and
     the step that first reached the target is looked for by bisection.
     """
-    dataset, _ = corpus.datasets()
+    X, y = corpus.listed() if task.dicts else ([], [])
+    dataset = None if task.dicts else corpus.datasets()[0]
     course, reported, runs = Course(file), list[float](), list[Run]()
 
     def listen(event: Event) -> None:
@@ -135,11 +137,12 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
     with watched(runs), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         clock = Clock()
+        dataset = ItemExtractor()(X, y) if dataset is None else dataset
         model = train(
             dataset,
-            objective=Likelihood(l2=corpus.l2),
+            objective=Likelihood(l1=corpus.l1, l2=corpus.l2),
             optimizer=task.optimizer,
-            threads=task.threads,
+            n_jobs=task.threads,
             selection=FeatureSelection(transitions="observed"),
             progress=False,
             listeners=[listen],
@@ -149,25 +152,30 @@ def train_as_users_do(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
     assert summary is not None
     for known, objective in zip(course.known, reported, strict=True):
         say("step", **known, objective=objective, peak_mb=peak)
-    ours = objective_of(model, dataset, corpus.l2)
-    found = None
-    if task.target is not None and ours <= task.target:
+    ours = objective_of(model, dataset, corpus.penalty)
+
+    def first(target: float | None) -> dict[str, float] | None:
+        """Return the first step that reached an objective."""
+        if target is None or ours > target:
+            return None
         low, high = 0, len(course.known) - 1
         while low < high:
             middle = (low + high) // 2
-            reached = objective_at(dataset, model.layout, corpus.l2, course.at(middle)) <= task.target
-            low, high = (low, middle) if reached else (middle + 1, high)
-        found = course.known[high]
+            there = objective_at(dataset, model.layout, corpus.penalty, course.at(middle)) <= target
+            low, high = (low, middle) if there else (middle + 1, high)
+        return course.known[high]
+
     say(
         "end",
         stopped=summary.reason,
         total=clocks["seconds"],
         cpu=clocks["cpu"],
         target=task.target,
-        reached=found,
+        reached=first(task.target),
+        reached_early=first(task.early),
         method=summary.optimizer,
         why=summary.why,
-        evaluations=summary.evaluations,
+        evaluations=summary.passes,
         reported=summary.loss,
         ours=ours,
         excess=Certificate(summary.loss, summary.gap).excess,
@@ -208,7 +216,8 @@ def optimize_by_name(corpus: Corpus, task: Task, file: IO[bytes]) -> None:
 def main() -> None:
     task = Task(**json.loads(sys.argv[1]))
     corpus = CORPORA[task.corpus]
-    corpus = replace(corpus, l2=corpus.l2 if task.l2 is None else task.l2, most=task.most)
+    corpus = corpus.as_dicts() if task.dicts else corpus
+    corpus = replace(corpus, l1=task.l1, l2=corpus.l2 if task.l2 is None else task.l2, most=task.most)
     with contextlib.suppress(OSError):  # should memory run out, this process is the one to go
         Path("/proc/self/oom_score_adj").write_text("1000")
     if task.kind == "peer":

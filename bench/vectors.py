@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits
 from bench.measure import interleaved, plain, write
 from crfkit.arrays import Floats
 from crfkit.native import kernels, threads_or_all
-from crfkit.optimize.batch.pairs import Pairs
-from crfkit.optimize.batch.vectors import Vectors
+from crfkit.optimize.batch.vectors import Pairs, Vectors
 
 MEMORY = 6
 

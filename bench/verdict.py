@@ -22,6 +22,7 @@ from bench.runs import PEER, Row
 TOLERANCE = 1e-4  # of `crfkit.train`, for optimizers given by name
 SLACK = 1.2  # auto may take this many times as long as the best of the optimizers
 MEMORY = 2.0, 100.0  # times CRFsuite's peak, where CRFsuite has more than so many MB
+EARLY = 100  # iterations of CRFsuite, after which many users stop it
 SAME = 1.0 + 1e-9  # objectives that agree to nine digits
 
 
@@ -67,7 +68,7 @@ def compare(rows: list[Row]) -> None:
         peer = next((row for row in own if row["what"] == PEER and row["curve"]), None)
         lbfgs = next((row for row in own if row["what"] == "lbfgs" and row["threads"] == 1), None)
         for row in own:
-            row.update(to_target=None, ratio=None, ratio_whole=None, missed=None, cut=False)
+            row.update(to_target=None, ratio=None, ratio_whole=None, ratio_early=None, missed=None, cut=False)
             row["whole"] = whole(row)
             if peer is not None:
                 _against(row, peer)
@@ -82,6 +83,9 @@ def _against(row: Row, peer: Row) -> None:
     if row is peer or theirs is None or total is None:
         return
     row["ratio_whole"] = theirs / total
+    if row.get("reached_early") is not None:
+        theirs_early = [clock for clock, _, _ in points(peer)][:EARLY][-1]
+        row["ratio_early"] = theirs_early / row["reached_early"]["cpu" if by_processor(row) else "seconds"]
     if row["reached"] is not None:
         row["to_target"] = row["reached"]["cpu" if by_processor(row) else "seconds"]
         row["ratio"] = theirs / row["to_target"]
@@ -94,6 +98,11 @@ def _against(row: Row, peer: Row) -> None:
 def target_of(peer: Row | None) -> float | None:
     """Return the objective where CRFsuite ended, or stood when it was cut off."""
     return peer["curve"][-1][2] if peer is not None and peer["curve"] else None
+
+
+def early_of(peer: Row | None) -> float | None:
+    """Return the objective of CRFsuite after a hundred iterations, or where it ended before."""
+    return peer["curve"][:EARLY][-1][2] if peer is not None and peer["curve"] else None
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------
@@ -154,6 +163,7 @@ def judge(rows: list[Row]) -> list[Check]:
         _rivals("the whole run", single, cells, "whole", certified),
         _rivals("to CRFsuite's end", single, cells, "to_target", lambda row: True),
         _faster(single),
+        _early(single),
         _mean("processor time, one thread", single),
         _mean("wall, two threads", double),
         _all(
@@ -216,6 +226,18 @@ def _faster(autos: list[Row]) -> Check:
     detail += f"; {len(short)} end above CRFsuite's end, by {max(short):.1e} at most" if short else ""
     detail += f"; least ratio of whole runs {min(whole):.2f}" if whole else ""
     return Check(name, not slow, detail + slow)
+
+
+def _early(autos: list[Row]) -> Check:
+    """Auto until the objective that CRFsuite has after a hundred iterations."""
+    judged = [row for row in autos if row["ratio_early"] is not None]
+    name = f"auto is never slower to where CRFsuite stands after {EARLY} iterations"
+    if not judged:
+        return Check(name, None, "no cell")
+    least = min(judged, key=lambda row: row["ratio_early"])
+    mean = statistics.geometric_mean(row["ratio_early"] for row in judged)
+    where = f"{least['ratio_early']:.2f} ({least['corpus']} l2={least['l2']:g})"
+    return Check(name, least["ratio_early"] >= 1.0, f"{len(judged)} cells, mean {mean:.2f}, least {where}")
 
 
 def _mean(name: str, autos: list[Row]) -> Check:

@@ -1,8 +1,13 @@
 // Vector work of the optimizers for Python (vectors.hpp): fixed blocks of weights on threads, sums
 // added in the order of the blocks.
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/checks.hpp"
@@ -174,6 +179,100 @@ std::vector<double> move_in_orthant(const Kernels& kernels, Reals l1, Reals w, R
   });
 }
 
+// Number i of a kept vector: a double, or the upper half of a float.
+double number(const double* x, std::int64_t i) { return x[i]; }
+double number(const std::uint16_t* x, std::int64_t i) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x[i]) << 16);
+}
+
+// The two-loop recursion of Nocedal & Wright (2006), algorithm 7.4, on the weights of a list alone:
+// H is the inverse of what the pairs say of the Hessian there, which is not a part of the inverse
+// of the whole.  Pairs that do not curve upwards there are left out.
+template <class T>
+class Recursion {
+ public:
+  Recursion(std::vector<const T*> s, std::vector<const T*> y, const double* length, Pointers at)
+      : s_(std::move(s)), y_(std::move(y)), length_(length), at_(at) {}
+
+  // Writes H q over q, which has a number for each weight of the list.
+  void multiply(std::vector<double>& q) const {
+    std::vector<double> curvature(s_.size()), part(s_.size());
+    double scale = 0.0;  // of the newest pair
+    for (std::size_t i = s_.size(); i-- > 0;) {
+      const double sy = length_[i] * dot(s_[i], y_[i]), yy = dot(y_[i], y_[i]);
+      const double ss = length_[i] * length_[i] * dot(s_[i], s_[i]);
+      if (!(sy > kFlat * std::sqrt(ss * yy))) continue;
+      if (scale == 0.0) scale = sy / yy;
+      curvature[i] = sy;
+      part[i] = length_[i] * dot(s_[i], q) / sy;
+      add(-part[i], y_[i], q);
+    }
+    if (scale > 0.0)
+      for (double& x : q) x *= scale;
+    for (std::size_t i = 0; i < s_.size(); ++i)
+      if (curvature[i] > 0.0) add(length_[i] * (part[i] - dot(y_[i], q) / curvature[i]), s_[i], q);
+  }
+
+ private:
+  static constexpr double kFlat = 1e-10;  // cosine of a pair that says nothing
+
+  template <class Term>
+  double sum(Term term) const {
+    double sums[4] = {};
+    const std::size_t n = at_.size(), whole = n / 4 * 4;
+    for (std::size_t i = 0; i < whole; i += 4)
+      for (std::size_t k = 0; k < 4; ++k) sums[k] += term(i + k);
+    for (std::size_t i = whole; i < n; ++i) sums[0] += term(i);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+  double dot(const T* x, const T* y) const {
+    return sum([&](std::size_t i) { return number(x, at_[i]) * number(y, at_[i]); });
+  }
+  double dot(const T* x, const std::vector<double>& q) const {
+    return sum([&](std::size_t i) { return number(x, at_[i]) * q[i]; });
+  }
+  void add(double factor, const T* x, std::vector<double>& q) const {
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] += factor * number(x, at_[i]);
+  }
+
+  std::vector<const T*> s_, y_;
+  const double* length_;
+  Pointers at_;
+};
+
+// Writes -H pseudo to out, for the weights that are not 0 or would leave it; others stay.  What
+// would leave 0 the wrong way stays too.  Returns the slope along out.
+template <class Vectors>
+double downhill_within(const Vectors& s, const Vectors& y, Reals length, Reals l1, Reals w,
+                       Reals pseudo, Written out) {
+  const std::size_t F = w.size();
+  const Strength strength("l1", l1, F);
+  check_length("pseudo", pseudo.size(), F);
+  check_length("out", out.size(), F);
+  check_length("y", y.size(), s.size());
+  check_length("length", length.size(), s.size());
+  const auto left = pointers(s, F), right = pointers(y, F);
+  Released release;
+  std::vector<std::int64_t> at;
+  std::vector<double> q;
+  for (std::size_t i = 0; i < F; ++i)
+    if (w[i] != 0.0 || pseudo[i] != 0.0) {
+      at.push_back(static_cast<std::int64_t>(i));
+      q.push_back(pseudo[i]);
+    }
+  Recursion(left, right, length.data(), at).multiply(q);
+  std::fill(out.begin(), out.end(), 0.0);
+  double slope = 0.0;
+  for (std::size_t n = 0; n < at.size(); ++n) {
+    const std::int64_t i = at[n];
+    const bool leaves = w[i] == 0.0 && strength.value[strength.shared ? 0 : i] > 0.0;
+    if (leaves && !(q[n] * pseudo[i] > 0.0)) continue;
+    out[i] = -q[n];
+    slope -= q[n] * pseudo[i];
+  }
+  return slope;
+}
+
 // x of R x = right, or of R' x = right, where R is the upper triangle of a matrix [k, k].
 Given<double> solve_upper(Reals matrix, Reals right, bool transposed) {
   const std::size_t k = right.size();
@@ -209,6 +308,10 @@ void bind_vectors(nb::module_& m) {
   m.def("align", &align, "kernels"_a, "l1"_a, "pseudo"_a, "direction"_a.noconvert(), "threads"_a);
   m.def("move_in_orthant", &move_in_orthant, "kernels"_a, "l1"_a, "w"_a, "pseudo"_a, "direction"_a,
         "length"_a, "out"_a.noconvert(), "threads"_a);
+  m.def("downhill_within", &downhill_within<std::vector<KeptReals>>, "s"_a, "y"_a, "length"_a,
+        "l1"_a, "w"_a, "pseudo"_a, "out"_a.noconvert());
+  m.def("brief_downhill_within", &downhill_within<std::vector<Briefs>>, "s"_a, "y"_a, "length"_a,
+        "l1"_a, "w"_a, "pseudo"_a, "out"_a.noconvert());
   m.def("solve_upper", &solve_upper, "matrix"_a, "right"_a, "transposed"_a);
 }
 

@@ -11,18 +11,24 @@ import re
 from pathlib import Path
 from typing import Any
 
+import crfkit
+import crfkit.models.plots
+
 HERE = Path(__file__).parent
+
+
+# A program, and the expression behind it that makes the figure.
+DRAWN = re.compile(r"```python\n((?:(?!```).)*)```\n\nWith matplotlib(?: \([^)]*\))?, `([^`]+)`", re.DOTALL)
 
 
 def main() -> None:
     """Run the programs that make a figure, and save it."""
     page = (HERE.parent / "graphs.md").read_text()
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        if "figure = " in block:
-            names: dict[str, Any] = {}
-            exec(compile(block, "graphs.md", "exec"), names)
-            name = "learned_grid" if "plot_grid" in block else "learned_rung"
-            names["figure"].savefig(HERE / f"{name}.png", dpi=80)
+    for block, figure in DRAWN.findall(page):
+        names: dict[str, Any] = {"crfkit": crfkit}
+        exec(compile(block, "graphs.md", "exec"), names)
+        name = "learned_grid" if "plot_grid" in figure else "learned_link"
+        eval(figure, names).savefig(HERE / f"{name}.png", dpi=80)
 
 
 if __name__ == "__main__":

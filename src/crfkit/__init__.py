@@ -6,8 +6,9 @@ Names are loaded when they are first used, so that ``import crfkit`` takes milli
 estimators    `ChainCRF`, `SemiCRF`, `GraphCRF`; `MEMM`, `HMM`, `BoostedCRF`; with hidden labels:
               `HiddenChainCRF`, `HiddenSequenceCRF`; ready-made graphs: `FactorialCRF`, `SkipChainCRF`,
               `GridCRF`, `MultiLabelCRF`; what papers compare with: ``crfkit.estimators.classic``
-training      `train`, `forecast`; `Chain`, `SemiMarkov`, `Graph`, `FeatureSelection`, `Likelihood`, `Stop`
-models        `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET)
+training      `read` data, `train`, `forecast`; `Chain`, `SemiMarkov`, `Graph`, `FeatureSelection`,
+              `Likelihood`, `Stop`
+models        `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `Span`
 sub-packages  `data`, `features`, `structures`, `graphs`, `constraints`, `inference`, `objectives`,
               `optimize`, `training`, `models`, `metrics`, `tags`, `compat`, `errors`, `torch`
 ============  =========================================================================================
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         training,
     )
     from crfkit._native import __version__
+    from crfkit.data.reading import read
     from crfkit.estimators.boosting import BoostedCRF
     from crfkit.estimators.chain import ChainCRF
     from crfkit.estimators.factorial import FactorialCRF
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from crfkit.linear.features import FeatureSelection
     from crfkit.models.files import load
     from crfkit.models.model import Model
+    from crfkit.models.results import Span
     from crfkit.objectives.likelihood import Likelihood
     from crfkit.structures.chains.chain import Chain
     from crfkit.structures.graphs.graph import Graph
@@ -76,6 +79,7 @@ __all__ = [
     "SemiCRF",
     "SemiMarkov",
     "SkipChainCRF",
+    "Span",
     "Stop",
     "__version__",
     "compat",
@@ -91,6 +95,7 @@ __all__ = [
     "models",
     "objectives",
     "optimize",
+    "read",
     "structures",
     "tags",
     "train",
@@ -106,7 +111,7 @@ _HOMES = {
     "ChainCRF": "estimators.chain",
     "FactorialCRF": "estimators.factorial",
     "FeatureSelection": "linear.features",
-    "Graph": "structures",
+    "Graph": "structures.graphs.graph",
     "GraphCRF": "estimators.graph",
     "GridCRF": "estimators.grid",
     "HiddenChainCRF": "estimators.hidden",
@@ -117,18 +122,22 @@ _HOMES = {
     "SemiCRF": "estimators.segments",
     "SemiMarkov": "structures",
     "SkipChainCRF": "estimators.skip_chain",
+    "Span": "models.results",
     "Stop": "training.stop",
     "__version__": "_native",
     "forecast": "training.forecast",
     "load": "models.files",
+    "read": "data.reading",
     "train": "training.train",
 }
+# Sub-packages that ``from crfkit import *`` leaves alone: torch needs PyTorch, estimators are all above.
+_LOOSE = ("estimators", "torch")
 
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
         value = getattr(import_module(f"crfkit.{_HOMES[name]}"), name)
-    elif name in __all__:
+    elif name in __all__ or name in _LOOSE:
         value = import_module(f"crfkit.{name}")
     else:
         raise AttributeError(f"module 'crfkit' has no attribute {name!r}")

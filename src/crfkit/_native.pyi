@@ -452,6 +452,24 @@ def move_in_orthant(
     out: NDArray[np.float64],
     threads: int,
 ) -> list[float]: ...
+def downhill_within(
+    s: Sequence[NDArray[np.float64]],
+    y: Sequence[NDArray[np.float64]],
+    length: NDArray[np.float64],
+    l1: NDArray[np.float64],
+    w: NDArray[np.float64],
+    pseudo: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> float: ...
+def brief_downhill_within(
+    s: Sequence[NDArray[np.uint16]],
+    y: Sequence[NDArray[np.uint16]],
+    length: NDArray[np.float64],
+    l1: NDArray[np.float64],
+    w: NDArray[np.float64],
+    pseudo: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> float: ...
 def solve_upper(
     matrix: NDArray[np.float64], right: NDArray[np.float64], transposed: bool
 ) -> NDArray[np.float64]: ...

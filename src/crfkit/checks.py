@@ -30,7 +30,7 @@ class NotFiniteError(ValueError):
         self.reason, self.sequence, self.position = reason, sequence, position
 
     def after(self, sequences: int) -> NotFiniteError:
-        """Return the same error, counted from the beginning of data with so many sequences before."""
+        """Return the same error, counted from the beginning of data with that many sequences before."""
         if self.sequence is None:
             return self
         return NotFiniteError(self.reason, sequence=self.sequence + sequences, position=self.position)

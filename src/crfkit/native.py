@@ -93,7 +93,7 @@ def machine_bytes(
 
 
 def check_memory(what: str, *shape: int, each: int = 8) -> None:
-    """Raise a MemoryError where an array of so many numbers, of `each` bytes, is more than there can ever be.
+    """Raise a MemoryError where an array, of `each` bytes a number, takes more than there can ever be.
 
     Systems promise memory that they do not have, and end the process that uses it.
 

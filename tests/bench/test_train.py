@@ -64,10 +64,10 @@ def test_objective_is_that_of_the_problem(folder: Path) -> None:
     problem = Likelihood(l2=2.0).bind(layout, Chain(dataset.labels.strings()), dataset.batch)
     w = np.random.default_rng(1).normal(size=layout.weights)
     expected = problem.value_and_grad(w, np.empty_like(w)) + Penalty(l2=2.0).value(w)
-    assert child.objective_at(dataset, layout, 2.0, w) == pytest.approx(expected, rel=1e-12)
-    nothing = child.objective_at(dataset, layout, 2.0, np.zeros_like(w))
+    assert child.objective_at(dataset, layout, Penalty(l2=2.0), w) == pytest.approx(expected, rel=1e-12)
+    nothing = child.objective_at(dataset, layout, Penalty(l2=2.0), np.zeros_like(w))
     assert nothing == pytest.approx(dataset.batch.positions * math.log(3))
-    assert child.objective_at(dataset, layout, 2.0, w * np.inf) == math.inf
+    assert child.objective_at(dataset, layout, Penalty(l2=2.0), w * np.inf) == math.inf
 
 
 @dataclass

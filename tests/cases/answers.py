@@ -18,7 +18,9 @@ from crfkit import inference
 from crfkit.inference import Labeling, Marginals
 from crfkit.inference.reference.enumeration import Enumeration, labeling_score
 from crfkit.inference.reference.textbook import Textbook
-from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
+from crfkit.structures.chains.potentials import ChainPotentials
+from crfkit.structures.segments.potentials import SemiMarkovPotentials
+from crfkit.structures.tree import TreePotentials
 from tests.cases.potentials import Potentials
 
 Space: TypeAlias = Literal["auto", "log"]

@@ -13,7 +13,7 @@ from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.objective import Objective
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 __all__ = ["cycles", "loss_of"]
 

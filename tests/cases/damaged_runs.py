@@ -12,8 +12,9 @@ from crfkit import Model, train
 from crfkit.data import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
-from crfkit.training import BlockedData, Stop
+from crfkit.training import BlockedData
 from crfkit.training.runs.tree import read_tree, write_tree
+from crfkit.training.stop import Stop
 
 __all__ = ["damaged", "damages", "fuzz_blocks", "fuzz_checkpoint", "labeled", "places"]
 
@@ -105,7 +106,7 @@ def fuzz_checkpoint(rng: np.random.Generator, folder: Path) -> str:
     name = str(
         rng.choice(["auto", "lbfgs", "owlqn", "sgd", "adagrad", "dual", "pcg", "bcd", "rprop", "plbfgs"])
     )
-    options: dict[str, Any] = {"optimizer": name, "checkpoint": folder, "progress": False, "threads": 1}
+    options: dict[str, Any] = {"optimizer": name, "checkpoint": folder, "progress": False, "n_jobs": 1}
     options["objective"] = "likelihood"
     path = folder / "checkpoint.safetensors"
     path.unlink(missing_ok=True)
@@ -127,7 +128,7 @@ def fuzz_blocks(rng: np.random.Generator, folder: Path) -> str:
     options: dict[str, Any] = {
         "optimizer": str(rng.choice(["lbfgs", "sgd"])),
         "progress": False,
-        "threads": 1,
+        "n_jobs": 1,
     }
     stop = Stop(max_iterations=3)
     return _tried(lambda: train(BlockedData.open(folder), stop=stop, **options), what, str(folder))

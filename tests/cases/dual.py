@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Batch, Chain, Likelihood, dict[str, Any], bool]] = {
         False,
     ),
     "no transitions": (batch(11), Chain(4), Likelihood(l2=1.0), {"transitions": "none"}, False),
-    "70 labels": (batch(6, L=70, A=1200, N=120), Chain(70), Likelihood(l2=1.0), {"stop": True}, False),
+    "70 labels": (batch(6, L=70, A=40, N=12), Chain(70), Likelihood(l2=1.0), {"stop": True}, False),
     "constraints": (
         without(batch(7), 1, 2),
         Chain(4, constraints=[Forbid("1", "2")]),

@@ -45,8 +45,8 @@ def measured(name: str) -> dict[str, Any]:
     data = generated(*sizes)
     water, before = HighWater(), resident_bytes()
     water.resume()
-    found = crfkit.forecast(data, selection=features, threads=2)
-    crfkit.train(data, selection=features, stop=Stop(tolerance=1e-3, max_iterations=60), threads=2)
+    found = crfkit.forecast(data, selection=features, n_jobs=2)
+    crfkit.train(data, selection=features, stop=Stop(tolerance=1e-3, max_iterations=60), n_jobs=2)
     taken = int(water.pause() * 2**20) - before
     return {"expected": found.peak - before, "taken": taken, "by": found.optimizer}
 

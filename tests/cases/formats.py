@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit import data
-from crfkit.data import Columns, Dataset, FormatError
+from crfkit.data import Columns, Dataset
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
+from crfkit.errors import DataError
 
 
 def columns(text: bytes, format: str | None = "columns", **options: Any) -> Columns:
-    made = data.read(io.BytesIO(text), format, **options)
+    made = crfkit.read(io.BytesIO(text), format, **options)
     assert isinstance(made, Columns)
     return made
 
 
 def attributes(text: bytes, format: str | None = "crfsuite", **options: Any) -> Dataset:
-    made = data.read(io.BytesIO(text), format, **options)
+    made = crfkit.read(io.BytesIO(text), format, **options)
     assert isinstance(made, Dataset)
     return made
 
@@ -49,8 +51,8 @@ def items(dataset: Dataset) -> list[list[tuple[str | None, dict[str, float]]]]:
 
 
 def fails(text: bytes, format: str | None, line: int | None, what: str, **options: Any) -> None:
-    with pytest.raises(FormatError, match=what) as caught:
-        data.read(io.BytesIO(text), format, **options)
+    with pytest.raises(DataError, match=what) as caught:
+        crfkit.read(io.BytesIO(text), format, **options)
     assert caught.value.line == line
     assert caught.value.path == "input"
     assert str(caught.value).startswith("input: " if line is None else f"input, line {line}: ")

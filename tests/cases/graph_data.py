@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit import Graph
 from crfkit.graphs import Clique, scopes
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 PTR = np.array([0, 4, 7, 8])
 

@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from crfkit.data import read, stream
+from crfkit import read
+from crfkit.data import stream
 from crfkit.features import Dictionary, Gazetteer
 from tests.cases.growth import GrowthCase, refused
 

@@ -10,7 +10,8 @@ import warnings
 
 from crfkit._safe.expressions import Expression, compiled
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, parse_recipe
+from crfkit.features import Extractor
+from crfkit.features.dialects import parse_recipe
 from crfkit.features.recipe import Dialect
 from crfkit.structures.constraints import Forbid, Require, resolve
 from crfkit.structures.rules import constraints_of, plain_constraints

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from typer.testing import CliRunner
 
-from crfkit import Chain, Graph, Model, SemiMarkov, Stop, inference, train
+from crfkit import Chain, Graph, Model, SemiMarkov, Stop, inference, read, train
 from crfkit.arrays import Floats
 from crfkit.cli import app
-from crfkit.data import read
 from crfkit.features import ItemExtractor
 from crfkit.models import Tagger
 from crfkit.structures.graphs.potentials import GraphPotentials
@@ -63,7 +62,7 @@ def of_models(folder: Path, rng: np.random.Generator, threads: int | None) -> Ca
     def learn(given: Any, **options: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return train(given, stop=STOP, threads=threads, **options)
+            return train(given, stop=STOP, n_jobs=threads, **options)
 
     model = learn(few)
     model.save(folder / "m.crf")

@@ -10,7 +10,7 @@ import numpy as np
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.problem import Penalty
 from crfkit.structures import Chain, LocalChain, SemiMarkov
 from crfkit.structures.constraints import Forbid

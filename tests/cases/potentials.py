@@ -20,7 +20,8 @@ from numpy.random import Generator
 from crfkit import Chain, SemiMarkov
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
-from crfkit.structures import ChainPotentials, LocalChain, SemiMarkovPotentials, Tree, TreePotentials
+from crfkit.structures import LocalChain, Tree
+from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.constraints import (
     START,
     Constraint,
@@ -29,6 +30,8 @@ from crfkit.structures.constraints import (
     Scheme,
     SegmentLength,
 )
+from crfkit.structures.segments.potentials import SemiMarkovPotentials
+from crfkit.structures.tree import TreePotentials
 
 Potentials: TypeAlias = ChainPotentials | SemiMarkovPotentials | TreePotentials
 NEVER = float("-inf")

@@ -17,7 +17,8 @@ from crfkit.graphs import Clique
 from crfkit.models import Tagger
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Model
-from crfkit.structures import GraphBatch, Tree
+from crfkit.structures import Tree
+from crfkit.structures.graphs.batch import GraphBatch
 
 __all__ = ["MADE", "SCORES"]
 
@@ -30,7 +31,7 @@ def dataset() -> Dataset:
 
 
 def model() -> Model:
-    return crfkit.train(dataset(), threads=1)
+    return crfkit.train(dataset(), n_jobs=1)
 
 
 def graph_batch() -> GraphBatch:

@@ -9,10 +9,11 @@ from math import isfinite
 from typing import TypeAlias
 
 from crfkit import data
-from crfkit.data import Dataset, FormatError
+from crfkit.data import Dataset
 from crfkit.data.formats.jsonlines import _Items
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
+from crfkit.errors import DataError
 
 Row: TypeAlias = "tuple[str | None, list[tuple[str, float]]]"  # label, names with values
 Sequences: TypeAlias = "list[tuple[float, list[Row]]]"  # weight, rows
@@ -98,7 +99,7 @@ def crfsuite(text: bytes) -> Sequences:
             made.append((1.0 if weight is None else weight[1], rows))
         elif weight is not None:
             what = "weighs a sequence that has no items; put @weight inside its sequence"
-            raise FormatError("input", weight[0], what)
+            raise DataError("input", weight[0], what)
         rows, weight = [], None
 
     for at, line in lines(text):
@@ -108,7 +109,7 @@ def crfsuite(text: bytes) -> Sequences:
         try:
             found = crfsuite_row(line)
         except MistakeError as mistake:
-            raise FormatError("input", at, str(mistake)) from None
+            raise DataError("input", at, str(mistake)) from None
         if isinstance(found, float):
             weight = at, found
         else:
@@ -187,5 +188,5 @@ def answer(call: Callable[[], Sequences]) -> Answer:
     """Return what was read, or where a mistake is and what it is."""
     try:
         return call()
-    except FormatError as error:
+    except DataError as error:
         return error.line, error.what

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from crfkit import data
+import crfkit
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
@@ -45,7 +45,7 @@ def extract(recipe: Recipe, rows: Rows = ROWS, **options: object) -> Dataset:
 
 
 def read_columns(path: Path) -> Columns:
-    read = data.read(path, format="columns")
+    read = crfkit.read(path, format="columns")
     assert isinstance(read, Columns)
     return read
 

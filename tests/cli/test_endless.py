@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from crfkit.data import read, source
+from crfkit import read
+from crfkit.data import source
 from crfkit.features.dialects import read_recipe
 from crfkit.features.dictionary import Dictionary
 from crfkit.structures.graphs.files import load as load_graph

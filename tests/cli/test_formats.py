@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import crfkit
 from crfkit import data
 from crfkit.cli.commands import COMMANDS, command_named
 from crfkit.cli.groups.data import Data
@@ -38,7 +39,7 @@ def _columns(format: str, ending: str, names: typing.Sequence[str] = ("token", "
 
 def _attributes(format: str) -> tuple[str, bytes]:
     out = io.BytesIO()
-    data.write(out, data.read(io.BytesIO(ITEMS.encode()), "jsonl"), format)
+    data.write(out, crfkit.read(io.BytesIO(ITEMS.encode()), "jsonl"), format)
     return "data.txt", out.getvalue()
 
 
@@ -139,4 +140,4 @@ def test_a_command_reads_a_format(format: str, command: str, models: dict[str, P
 @pytest.mark.parametrize("format", [name for name in data.FORMATS if "docstart" not in find(name).options])
 def test_marks_of_documents_are_skipped_only_where_there_are_some(format: str) -> None:
     with pytest.raises(ValueError, match=f"format {format} has no option 'docstart'"):
-        data.read(io.BytesIO(b"a"), format, docstart="skip")
+        crfkit.read(io.BytesIO(b"a"), format, docstart="skip")

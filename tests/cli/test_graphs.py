@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import crfkit
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.errors import ModelFileError
+from crfkit.models.store import pack, unpack
 from tests.cases.cli import run, written
 
 GRAPH = """

@@ -17,7 +17,7 @@ from crfkit.cli.commands import COMMANDS, command_named
 from crfkit.cli.groups.training import objective_of
 from crfkit.data.formats import registry as formats
 from crfkit.inference.methods.registry import METHODS
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.training.choose import NAMES
 from tests.cases.cli import on_a_terminal, run
 

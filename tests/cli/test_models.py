@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import HiddenChainCRF, Model, load
+from crfkit import HiddenChainCRF, Model, load, read
 from crfkit.cli.groups.data import Data
 from crfkit.cli.tagging import Tagger
-from crfkit.data import read, write
+from crfkit.data import write
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
 from crfkit.models.files import about

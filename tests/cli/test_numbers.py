@@ -9,8 +9,8 @@ import pytest
 import crfkit
 from crfkit import Chain, Stop, train
 from crfkit.data.formats.columns import Columns
+from crfkit.errors import InfeasibleError
 from crfkit.features import Extractor, Recipe
-from crfkit.inference import NoLabelingError
 from crfkit.structures.constraints import SegmentLength
 from tests.cases.cli import run
 
@@ -52,6 +52,6 @@ def test_the_error_is_typed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("crfkit.models.scoring._CELLS", 6)
     model = crfkit.load(folder / "m.crf")
     text = Columns.from_rows([[("a",), ("b",)]] * 3 + [[("a",)], [("b",)]], names=["w"])
-    with pytest.raises(NoLabelingError) as raised:
+    with pytest.raises(InfeasibleError) as raised:
         model.predict(text)
     assert raised.value.sequence == 3

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+import crfkit
 from crfkit import _native, data
 from crfkit._safe.background import ahead
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.data.source import EmptyInputError, FormatError
+from crfkit.data.source import EmptyInputError
+from crfkit.errors import DataError
 
 TEXT = b"the D\ndog N\n\ndogs N\n\n"
 
@@ -43,7 +45,7 @@ def test_blocks_have_alphabets_of_their_own_and_do_not_wait(separator: bytes) ->
     first = next(blocks)
     assert source.taken <= 2
     second, third = blocks
-    assert [list(block) for block in (first, second)] == [list(data.read(io.BytesIO(text)))] * 2
+    assert [list(block) for block in (first, second)] == [list(crfkit.read(io.BytesIO(text)))] * 2
     assert list(third) == [[("cats", "N")]]
     assert isinstance(first, Columns)
     assert isinstance(second, Columns)
@@ -52,14 +54,14 @@ def test_blocks_have_alphabets_of_their_own_and_do_not_wait(separator: bytes) ->
 
 def test_the_lines_of_mistakes_are_those_of_the_input() -> None:
     blocks = fresh(Slow(TEXT, TEXT, b"a b c\n"), "columns")
-    with pytest.raises(FormatError, match="line 11: from here on there are 3 columns, expected 2 as before"):
+    with pytest.raises(DataError, match="line 11: from here on there are 3 columns, expected 2 as before"):
         list(blocks)
 
 
 def test_formats_are_chosen_as_by_read() -> None:
     for text, kind in ((TEXT, Columns), (b"N\tw=dog\n\n", Dataset), (b'{"word": ["a"]}\n', Columns)):
         (block,) = fresh(text)
-        assert type(block) is type(data.read(io.BytesIO(text))) is kind
+        assert type(block) is type(crfkit.read(io.BytesIO(text))) is kind
     (block,) = fresh(b"sequence,word\n1,a\n1,b\n", "csv")
     assert len(block) == 1
     with pytest.raises(ValueError, match="there is no format 'xml'"):
@@ -75,10 +77,10 @@ def test_what_is_needed_decides_where_a_guess_gives_the_other() -> None:
     assert isinstance(block, Dataset)
     (block,) = fresh(b"N\tw=dog\n\n", needs="columns")
     assert isinstance(block, Columns)
-    whole = data.read(io.BytesIO(b"N\tw=dog\n\n"), needs="columns")
+    whole = crfkit.read(io.BytesIO(b"N\tw=dog\n\n"), needs="columns")
     assert isinstance(whole, Columns)
     with pytest.raises(ValueError, match="needs is 'rows'"):
-        data.read(io.BytesIO(TEXT), needs="rows")
+        crfkit.read(io.BytesIO(TEXT), needs="rows")
 
 
 def test_marks_of_documents_decide_no_format() -> None:
@@ -95,11 +97,11 @@ def test_a_block_ahead_and_its_error_come_in_their_turn() -> None:
         for n in range(3):
             begun.append(n)
             yield n
-        raise FormatError("a.txt", 7, "is bad")
+        raise DataError("a.txt", 7, "is bad")
 
     found = ahead(parts())
     assert [next(found), next(found), next(found)] == [0, 1, 2]
-    with pytest.raises(FormatError, match=r"a.txt, line 7: is bad"):
+    with pytest.raises(DataError, match=r"a.txt, line 7: is bad"):
         next(found)
     early = ahead(parts())
     next(early)

@@ -11,9 +11,11 @@ from contextlib import suppress
 
 import pytest
 
-from crfkit.data import FormatError, read, source, stream
+from crfkit import read
+from crfkit.data import source, stream
 from crfkit.data.graphs.files import read_factors
 from crfkit.data.graphs.opengm import _equal
+from crfkit.errors import DataError
 from tests.cases.growth import peak_of
 
 #: What is read may be one long sequence, which is warned of elsewhere.
@@ -32,8 +34,8 @@ TEXTS = {
 }
 
 
-def error_of(text: bytes, format: str | None) -> FormatError:
-    with pytest.raises(FormatError) as raised:
+def error_of(text: bytes, format: str | None) -> DataError:
+    with pytest.raises(DataError) as raised:
         read(io.BytesIO(text), format)
     assert len(str(raised.value)) < 500
     assert "\n" not in str(raised.value)
@@ -104,7 +106,7 @@ def test_lines_have_an_end(
     for endless in (text + b" " * (1 << 20), b"\0" * (1 << 20), b"#" * (1 << 20) + b"\n" + text):
         error = error_of(compress(endless), format)
         assert "a line has more than 0 MiB" in error.what or "NUL" in error.what or "binary" in error.what
-        with pytest.raises(FormatError, match=r"a line has more than|NUL|binary"):
+        with pytest.raises(DataError, match=r"a line has more than|NUL|binary"):
             list(stream(io.BytesIO(compress(endless)), format, alphabets="fresh"))
 
 
@@ -150,7 +152,7 @@ def test_memory_is_bounded_by_the_size_of_a_text(case: str) -> None:
     format, text = MEMORY[case]
 
     def use() -> None:
-        with suppress(FormatError):
+        with suppress(DataError):
             read(io.BytesIO(text), format)
 
     assert peak_of(use) < 64 * len(text) + (64 << 20)

@@ -8,11 +8,11 @@ from functools import cache
 
 import pytest
 
-from crfkit import inference
-from crfkit.data import read
+from crfkit import inference, read
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, parse_crfpp
+from crfkit.features import Extractor
+from crfkit.features.crfpp import parse_crfpp
 from crfkit.features.dictionary import Dictionary
 from crfkit.graphs import load as load_graph
 from crfkit.inference.methods import Elimination

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import crfkit
 from crfkit import data
 from crfkit.data import Columns
 from crfkit.data.formats.columns import CONLLU
@@ -55,7 +56,7 @@ CONLLU_TEXT = b"""# sent_id = 1
 
 def test_conllu_has_words_only_and_names() -> None:
     for format in ("conllu", None):
-        made = data.read(io.BytesIO(CONLLU_TEXT), format)
+        made = crfkit.read(io.BytesIO(CONLLU_TEXT), format)
         assert isinstance(made, Columns)
         assert (made.format, made.names) == ("conllu", CONLLU)
         words = [[row[1] for row in sequence] for sequence in made]
@@ -72,7 +73,7 @@ def test_conllu_has_words_only_and_names() -> None:
 @pytest.mark.parametrize("separator", ["", "ab", "\n", "é"])
 def test_a_separator_is_one_character(separator: str) -> None:
     with pytest.raises(ValueError, match="separator"):
-        data.read(io.BytesIO(b"a"), "columns", separator=separator)
+        crfkit.read(io.BytesIO(b"a"), "columns", separator=separator)
 
 
 def test_ragged_columns_name_the_line() -> None:
@@ -91,7 +92,7 @@ def test_docstart_is_skipped_where_it_stands_alone() -> None:
     assert [len(s) for s in rows(text, "crfpp")] == [1, 1, 2]
     assert [len(s) for s in rows(text, "crfpp", docstart="skip")] == [1, 2]
     with pytest.raises(ValueError, match="docstart"):
-        data.read(io.BytesIO(text), docstart="yes")
+        crfkit.read(io.BytesIO(text), docstart="yes")
 
 
 def test_a_blank_at_the_start_of_a_line_ends_a_sequence_in_crfpp_only() -> None:

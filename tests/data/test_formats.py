@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit import data
-from crfkit.data import Columns, FormatError
+from crfkit.data import Columns
+from crfkit.errors import DataError
 from tests.cases.formats import attributes, columns, fails, items, rows
 
 DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -55,19 +57,19 @@ def test_empty_and_blank_inputs() -> None:
 
 
 def test_paths_folders_and_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="is a folder") as caught:
-        data.read(tmp_path)
+    with pytest.raises(DataError, match="is a folder") as caught:
+        crfkit.read(tmp_path)
     assert caught.value.path == str(tmp_path)
     with pytest.raises(FileNotFoundError):
-        data.read(tmp_path / "missing")
+        crfkit.read(tmp_path / "missing")
     (tmp_path / "x.txt").write_bytes(b"a b\nc\n")
-    with pytest.raises(FormatError, match="line 2") as caught:
-        data.read(str(tmp_path / "x.txt"), "columns")
+    with pytest.raises(DataError, match="line 2") as caught:
+        crfkit.read(str(tmp_path / "x.txt"), "columns")
     assert str(caught.value).startswith(f"{tmp_path / 'x.txt'}, line 2: ")
     with pytest.raises(TypeError, match="binary mode"):
-        data.read(io.StringIO("a b\n"), "columns")  # type: ignore[arg-type]
+        crfkit.read(io.StringIO("a b\n"), "columns")
     with pytest.raises(TypeError, match="a path or an open file"):
-        data.read(7, "columns")  # type: ignore[arg-type]
+        crfkit.read(7, "columns")
 
 
 def test_gzip_is_recognized_by_content(tmp_path: Path) -> None:
@@ -79,11 +81,11 @@ def test_gzip_is_recognized_by_content(tmp_path: Path) -> None:
         gzip.compress(text) + b"\0" * 512,
     ):
         (tmp_path / "plain.txt").write_bytes(packed)
-        made = data.read(tmp_path / "plain.txt")
+        made = crfkit.read(tmp_path / "plain.txt")
         assert isinstance(made, Columns)
         assert list(made) == rows(text)
     (tmp_path / "not.gz").write_bytes(text)
-    assert len(data.read(tmp_path / "not.gz")) == 1001
+    assert len(crfkit.read(tmp_path / "not.gz")) == 1001
 
 
 def test_a_bomb_is_unpacked_piece_by_piece() -> None:
@@ -128,17 +130,17 @@ def test_guesses(text: bytes, format: str) -> None:
     assert found.format == format
     said: list[str] = []
     if text.startswith(b"#"):  # a few odd lines are mistakes in columns
-        with pytest.raises(FormatError, match="line 2: has 2 columns, expected 4"):
-            data.read(io.BytesIO(text), say=said.append)
+        with pytest.raises(DataError, match="line 2: has 2 columns, expected 4"):
+            crfkit.read(io.BytesIO(text), say=said.append)
     else:
-        data.read(io.BytesIO(text), say=said.append)
+        crfkit.read(io.BytesIO(text), say=said.append)
     assert len(said) == 1
     assert f"'{format}'" in said[0]
 
 
 def test_a_given_format_is_not_guessed_about() -> None:
     said: list[str] = []
-    data.read(io.BytesIO(b"a b\n"), "crfsuite", say=said.append)
+    crfkit.read(io.BytesIO(b"a b\n"), "crfsuite", say=said.append)
     assert said == []
 
 
@@ -176,7 +178,7 @@ def test_unknown_formats_and_options() -> None:
         with pytest.raises(ValueError, match="expected a list of names"):
             call(io.BytesIO(b"a"), "columns", columns="ab")
     with pytest.raises(ValueError, match="has no option 'columns'"):
-        data.read(io.BytesIO(b"B\ta=b\n"), columns=["x"])
+        crfkit.read(io.BytesIO(b"B\ta=b\n"), columns=["x"])
     with pytest.raises(ValueError, match="chunk_positions"):
         data.stream(io.BytesIO(b"a"), chunk_positions=0)
     with pytest.raises(ValueError, match="no format 'conll'"):
@@ -204,7 +206,7 @@ def test_options_decide_where_the_content_does_not() -> None:
 def test_real_corpora(name: str, sequences: int, tokens: int, width: int) -> None:
     if not (DATA / name).exists():
         pytest.skip(f"{name} is not there")
-    made = data.read(DATA / name)
+    made = crfkit.read(DATA / name)
     assert isinstance(made, Columns)
     assert (len(made), made.positions, len(made.ids)) == (sequences, tokens, width)
     chunks = list(data.stream(DATA / name, chunk_positions=10_000))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crfkit.data import FormatError
+from crfkit.errors import DataError
 from crfkit.graphs import load as load_graph
 from tests.cases.graph_files import FG, UAI, opengm_file
 
@@ -20,7 +20,7 @@ HUGE = "99999999999999999999"
 
 
 def refused(data: bytes, format: str | None = None) -> str:
-    with pytest.raises(FormatError) as caught:
+    with pytest.raises(DataError) as caught:
         load_graph(io.BytesIO(data), format=format)
     return str(caught.value)
 
@@ -65,7 +65,7 @@ def refused(data: bytes, format: str | None = None) -> str:
     ],
 )
 def test_wrong_uai(text: str, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(DataError, match=message):
         load_graph(io.BytesIO(text.encode()), format="uai")
 
 
@@ -89,7 +89,7 @@ def test_wrong_uai(text: str, message: str) -> None:
     ],
 )
 def test_wrong_fg(text: str, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(DataError, match=message):
         load_graph(io.BytesIO(text.encode()), format="fg")
 
 
@@ -138,7 +138,7 @@ TABLE, POTTS = "function-id-16000", "function-id-16006"
     ],
 )
 def test_wrong_opengm(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(DataError, match=message):
         load_graph(io.BytesIO(opengm_file(**changes)))
 
 
@@ -158,7 +158,7 @@ def test_binary_junk_and_formats_that_contradict(tmp_path: Path) -> None:
     assert "ends in the middle of its gzip data" in refused(gzip.compress(UAI)[:-9])
     path = tmp_path / "cut.uai"
     path.write_bytes(UAI[:50])
-    with pytest.raises(FormatError, match=r"cut\.uai"):
+    with pytest.raises(DataError, match=r"cut\.uai"):
         load_graph(path)
 
 
@@ -209,7 +209,7 @@ def test_mutations_are_read_or_refused(format: str) -> None:
                 del data[at : at + rng.randrange(1, 9)]
             else:
                 data[at] = rng.randrange(256)
-        with suppress(FormatError):
+        with suppress(DataError):
             load_graph(io.BytesIO(bytes(data)), format=format)
             read += 1
     assert read

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit.data import FormatError
 from crfkit.data.graphs.hdf5 import opened
+from crfkit.errors import DataError
 from crfkit.graphs import load as load_graph
 from tests.cases.graph_files import opengm_file
 
@@ -35,7 +35,7 @@ def changed(path: Path, change: Callable[[Any], None]) -> Path:
 
 
 def refused(path: Path) -> str:
-    with pytest.raises(FormatError) as caught:
+    with pytest.raises(DataError) as caught:
         load_graph(path)
     assert "the bytes" not in str(caught.value)
     return str(caught.value)
@@ -171,7 +171,7 @@ def test_hdf5_finds_no_plugins_while_a_file_is_read(tmp_path: Path) -> None:
     with opened(opengm_file(), "m.h5"):
         assert h5pl.size() == 0
     assert [h5pl.get(i) for i in range(h5pl.size())] == before
-    with pytest.raises(FormatError):
+    with pytest.raises(DataError):
         load_graph(io.BytesIO(opengm_file()[:900]), format="opengm")
     assert [h5pl.get(i) for i in range(h5pl.size())] == before
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+import crfkit
 from crfkit import data
-from crfkit.data import Columns, FormatError
-from crfkit.errors import DataWarning
+from crfkit.data import Columns
+from crfkit.errors import DataError, DataWarning
 
 TSV = b"sentence_id\tword\ttag\n1\tNew York\tB\n1\tis\tO\n2\tcats\tO\n"
 CUT = [[("New York", "B"), ("is", "O")], [("cats", "O")]]
@@ -23,10 +24,10 @@ def ways(text: bytes, **options: Any) -> list[tuple[tuple[str, ...], list[list[t
         def read1(self, size: int | None = -1) -> bytes:
             return self.read(7)
 
-    whole = data.read(io.BytesIO(text), **options)
+    whole = crfkit.read(io.BytesIO(text), **options)
     chunks = list(data.stream(io.BytesIO(text), chunk_positions=1, **options))
     blocks = list(data.stream(io.BytesIO(text), alphabets="fresh", **options))
-    slow = data.read(Slow(text), **options)
+    slow = crfkit.read(Slow(text), **options)
     made = []
     for parts in ([whole], chunks, blocks, [slow]):
         columns = [part for part in parts if isinstance(part, Columns)]
@@ -38,7 +39,7 @@ def ways(text: bytes, **options: Any) -> list[tuple[tuple[str, ...], list[list[t
 def test_a_header_beyond_doubt_is_used_and_told() -> None:
     said: list[str] = []
     assert ways(TSV) == [(("word", "tag"), CUT)]
-    data.read(io.BytesIO(TSV), say=said.append)
+    crfkit.read(io.BytesIO(TSV), say=said.append)
     assert said[-1] == (
         "input: the first line names the columns sentence_id, word, tag; 'sentence_id' numbers the sequences."
     )
@@ -79,14 +80,14 @@ def test_a_header_can_be_asked_for_and_refused() -> None:
 
 def test_comments_come_before_a_header() -> None:
     assert ways(b"# made by hand\n\n" + TSV, comment="#") == [(("word", "tag"), CUT)]
-    with pytest.raises(FormatError, match="line 4: there is no column 'doc'"):
-        data.read(io.BytesIO(b"; a\n\n;b\n" + TSV), comment=";", header=True, sequence="doc")
+    with pytest.raises(DataError, match="line 4: there is no column 'doc'"):
+        crfkit.read(io.BytesIO(b"; a\n\n;b\n" + TSV), comment=";", header=True, sequence="doc")
 
 
 def test_lines_of_mistakes_count_the_header() -> None:
-    with pytest.raises(FormatError, match="line 5: has 2 columns, expected 3"):
-        data.read(io.BytesIO(TSV + b"2\tx\n"), "columns", separator="\t")
-    made = data.read(io.BytesIO(TSV))
+    with pytest.raises(DataError, match="line 5: has 2 columns, expected 3"):
+        crfkit.read(io.BytesIO(TSV + b"2\tx\n"), "columns", separator="\t")
+    made = crfkit.read(io.BytesIO(TSV))
     assert isinstance(made, Columns)
     assert made.lines is not None
     assert (made.lines.of(0), made.lines.of(1)) == (2, 4)
@@ -96,8 +97,8 @@ def test_an_empty_cell_stands_for_the_number_above_it() -> None:
     text = b"Sentence #,Word,Tag\nSentence: 1,a,O\n,b,O\nSentence: 2,c,O\n,d,O\n"
     expected = [[("a", "O"), ("b", "O")], [("c", "O"), ("d", "O")]]
     assert ways(text, format="csv") == [(("Word", "Tag"), expected)]
-    with pytest.raises(FormatError, match="line 2: has nothing in column 's'"):
-        data.read(io.BytesIO(b"s,w\n,a\n1,b\n"), "csv", sequence="s")
+    with pytest.raises(DataError, match="line 2: has nothing in column 's'"):
+        crfkit.read(io.BytesIO(b"s,w\n,a\n1,b\n"), "csv", sequence="s")
 
 
 def test_csv_without_commas_without_a_header_and_with_blank_lines() -> None:
@@ -142,10 +143,10 @@ def test_what_csv_writes_with_a_separator_comes_back() -> None:
     ],
 )
 def test_mistakes_name_the_line(text: bytes, options: dict[str, Any], line: int | None, what: str) -> None:
-    with pytest.raises(FormatError, match=what) as caught:
-        data.read(io.BytesIO(text), **options)
+    with pytest.raises(DataError, match=what) as caught:
+        crfkit.read(io.BytesIO(text), **options)
     assert caught.value.line == line
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(DataError, match=what) as caught:
         list(data.stream(io.BytesIO(text), alphabets="fresh", **options))
     assert caught.value.line == line
 
@@ -154,12 +155,12 @@ def test_wrong_options() -> None:
     wrong: list[Any] = [{"header": "yes"}, {"sequence": ""}]
     for options in wrong:
         with pytest.raises(ValueError, match=r"(header|sequence) is .*expected"):
-            data.read(io.BytesIO(TSV), **options)
+            crfkit.read(io.BytesIO(TSV), **options)
     for format in ("crfpp", "wapiti", "conllu", "jsonl", "crfsuite", "mallet", "segmented"):
         both: list[Any] = [{"header": True}, {"sequence": "s"}]
         for given in both:
             with pytest.raises(ValueError, match=f"format {format} has no option"):
-                data.read(io.BytesIO(TSV), format, **given)
+                crfkit.read(io.BytesIO(TSV), format, **given)
 
 
 # ---- what is suspicious
@@ -171,7 +172,7 @@ def warned(text: bytes, **options: Any) -> list[str]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if alphabets is None:
-                data.read(io.BytesIO(text), **options)
+                crfkit.read(io.BytesIO(text), **options)
             else:
                 list(data.stream(io.BytesIO(text), alphabets=alphabets, **options))
         assert all(issubclass(one.category, DataWarning) for one in caught)

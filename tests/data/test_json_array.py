@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import crfkit
 from crfkit import data
-from crfkit.data import Columns, FormatError, source
+from crfkit.data import Columns, source
+from crfkit.errors import DataError
 from tests.cases.formats import Bytewise, spelt
 from tests.cases.growth import check_growth
 
@@ -30,11 +32,11 @@ ITEMS: list[Any] = [
 @pytest.mark.parametrize("before", ["", "\ufeff", " \r\n\n"])
 def test_an_array_is_what_its_lines_are(objects: list[Any], indent: int | None, before: str) -> None:
     lines = "".join(json.dumps(one) + "\n" for one in objects).encode()
-    expected = spelt(data.read(io.BytesIO(lines), "jsonl"))
+    expected = spelt(crfkit.read(io.BytesIO(lines), "jsonl"))
     made = (before + json.dumps(objects, indent=indent)).encode()
     for format in (None, "jsonl"):
         for given in (io.BytesIO(made), Bytewise(made), io.BytesIO(made + b"\n \n")):
-            assert spelt(data.read(given, format)) == expected
+            assert spelt(crfkit.read(given, format)) == expected
     blocks = list(data.stream(io.BytesIO(made), alphabets="fresh"))
     assert sum(map(len, blocks)) == len(objects)
     chunks = data.stream(io.BytesIO(made), chunk_positions=1)
@@ -44,7 +46,7 @@ def test_an_array_is_what_its_lines_are(objects: list[Any], indent: int | None, 
 def test_lines_are_those_of_the_array() -> None:
     text = b'[\n\n{"tokens": ["a"]},\n{\n"tokens":\n["b"]}, {"tokens": ["c"]}\n]\n'
     for given in (io.BytesIO(text), Bytewise(text)):
-        made = data.read(given)
+        made = crfkit.read(given)
         assert isinstance(made, Columns)
         assert made.lines is not None
         assert made.lines.begin.tolist() == [3, 4, 6]
@@ -74,10 +76,10 @@ def test_lines_are_those_of_the_array() -> None:
 )
 def test_mistakes_name_the_line(text: bytes, line: int | None, what: str) -> None:
     for given in (io.BytesIO(text), Bytewise(text)):
-        with pytest.raises(FormatError, match=what) as caught:
-            data.read(given, "jsonl")
+        with pytest.raises(DataError, match=what) as caught:
+            crfkit.read(given, "jsonl")
         assert caught.value.line == line
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(DataError, match=what) as caught:
         list(data.stream(io.BytesIO(text), "jsonl", alphabets="fresh"))
     assert caught.value.line == line
 
@@ -85,37 +87,39 @@ def test_mistakes_name_the_line(text: bytes, line: int | None, what: str) -> Non
 def test_an_array_may_be_one_line_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "LONGEST_LINE", 1 << 19)
     text = json.dumps([{"tokens": ["a"] * 100}] * 2000).encode()
-    assert len(data.read(io.BytesIO(text))) == 2000
+    assert len(crfkit.read(io.BytesIO(text))) == 2000
     assert sum(map(len, data.stream(io.BytesIO(text), alphabets="fresh"))) == 2000
 
 
 def test_the_cost_of_arrays_grows_as_they_do() -> None:
-    check_growth(lambda n: json.dumps(TOKENS * n).encode(), lambda text: data.read(io.BytesIO(text)), 2000)
+    check_growth(lambda n: json.dumps(TOKENS * n).encode(), lambda text: crfkit.read(io.BytesIO(text)), 2000)
     check_growth(lambda n: b"[" + b"[" * n, lambda text: _refused(text), 300_000)
     check_growth(lambda n: b'[{"' + b"\\\\" * n, lambda text: _refused(text), 300_000)
 
 
 def _refused(text: bytes) -> None:
-    with pytest.raises(FormatError):
-        data.read(io.BytesIO(text), "jsonl")
+    with pytest.raises(DataError):
+        crfkit.read(io.BytesIO(text), "jsonl")
 
 
 def test_integers_are_labels() -> None:
-    tokens = data.read(io.BytesIO(b'{"tokens": ["a", 7], "ner_tags": [0, -1]}\n'))
+    tokens = crfkit.read(io.BytesIO(b'{"tokens": ["a", 7], "ner_tags": [0, -1]}\n'))
     assert list(tokens) == [[("a", "0"), ("7", "-1")]]
-    items = data.read(io.BytesIO(b'{"items": [["a"], ["b"]], "labels": [3, null]}\n'))
-    assert spelt(items) == spelt(data.read(io.BytesIO(b'{"items": [["a"], ["b"]], "labels": ["3", null]}\n')))
+    items = crfkit.read(io.BytesIO(b'{"items": [["a"], ["b"]], "labels": [3, null]}\n'))
+    assert spelt(items) == spelt(
+        crfkit.read(io.BytesIO(b'{"items": [["a"], ["b"]], "labels": ["3", null]}\n'))
+    )
     for text in (b'{"tokens": ["a"], "labels": [true]}\n', b'{"items": [["a"]], "labels": [1.0]}\n'):
-        with pytest.raises(FormatError, match="expected a string"):
-            data.read(io.BytesIO(text))
-    with pytest.raises(FormatError, match="expected a string"):
-        data.read(io.BytesIO(b'{"items": [[1]]}\n'))
+        with pytest.raises(DataError, match="expected a string"):
+            crfkit.read(io.BytesIO(text))
+    with pytest.raises(DataError, match="expected a string"):
+        crfkit.read(io.BytesIO(b'{"items": [[1]]}\n'))
 
 
 def test_text_with_spans_is_refused_by_name() -> None:
     text = b'{"text": "New York", "spans": [{"start": 0, "end": 8, "label": "LOC"}]}\n'
-    with pytest.raises(FormatError, match=r'line 1: has a "text", .* give a list "tokens"'):
-        data.read(io.BytesIO(text))
+    with pytest.raises(DataError, match=r'line 1: has a "text", .* give a list "tokens"'):
+        crfkit.read(io.BytesIO(text))
 
 
 @pytest.mark.parametrize(
@@ -125,5 +129,5 @@ def test_other_json_files_are_refused_with_the_remedy(text: bytes, tmp_path: Pat
     path = tmp_path / "x.json"
     path.write_bytes(text)
     for read in (data.read, lambda p: list(data.stream(p, alphabets="fresh"))):
-        with pytest.raises(FormatError, match=r"neither JSON lines nor an array .* \(format jsonl\)"):
+        with pytest.raises(DataError, match=r"neither JSON lines nor an array .* \(format jsonl\)"):
             read(path)

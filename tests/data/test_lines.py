@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit import data
 from crfkit.data import Columns
 from crfkit.data.lines import Lines
@@ -35,7 +36,7 @@ def test_lines_of_sequences(
             for line in part.lines.begin
         ]
 
-    whole = data.read(io.BytesIO(text), format, **options)
+    whole = crfkit.read(io.BytesIO(text), format, **options)
     assert isinstance(whole, Columns)
     assert whole.lines is not None
     assert whole.lines.step == step

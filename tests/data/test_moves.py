@@ -213,3 +213,23 @@ def test_data_know_what_made_them(tmp_path: Path) -> None:
     items = ItemExtractor(hashed=9)([[["a"]]])
     assert items.extractor is not None
     assert (items.extractor.recipe, items.extractor.hashed) == (None, 9)
+
+
+def test_zeros_are_left_out_of_every_kind_of_attributes() -> None:
+    made = arrays_of(full(edge_value=[0.0], begin_value=[0.0, 1.0, 1.0], segment_value=[1.0] * 4).nonzero())
+    assert made == arrays_of(
+        full(
+            attr_ptr=[0, 2, 3, 4],
+            attr=[0, 1, 0, 2],
+            value=[1.0, -2.0, 0.5, 1.0],
+            edge_ptr=[0, 0, 0, 0],
+            edge_attr=[],
+            edge_value=None,
+            begin_ptr=[0, 0, 0, 2],
+            begin_attr=[0, 3],
+            begin_value=None,
+            segment_value=None,
+        )
+    )
+    plain = full(value=None, edge_value=None, segment_value=None, begin_value=None, end_value=None)
+    assert plain.nonzero() is plain

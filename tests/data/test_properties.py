@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import crfkit
 from crfkit import data
 from crfkit.data import Columns, Dataset, source
 from crfkit.data.alphabet import Alphabet
@@ -76,9 +77,9 @@ def datasets(
 
 def test_the_comparison_can_fail() -> None:
     text = b"B\ta:2\n\nI\tb\n"
-    one = data.read(io.BytesIO(text), "crfsuite")
+    one = crfkit.read(io.BytesIO(text), "crfsuite")
     for other in (b"B\ta\n\nI\tb\n", b"B\ta:2\nI\tb\n", b"B\ta:2\n\n@weight:2\nI\tb\n", b"B\ta:2\n\nI\tc\n"):
-        two = data.read(io.BytesIO(other), "crfsuite")
+        two = crfkit.read(io.BytesIO(other), "crfsuite")
         assert spelt(one) != spelt(two)
         with pytest.raises(AssertionError):
             same_bits(one, two)
@@ -94,7 +95,7 @@ def back(given: Columns | Dataset, format: str, writing: dict[str, Any], reading
         data.write(out, given, format, **writing)
     except ValueError as error:
         raise RefusedError from error
-    return spelt(data.read(io.BytesIO(out.getvalue()), format, **writing, **reading))
+    return spelt(crfkit.read(io.BytesIO(out.getvalue()), format, **writing, **reading))
 
 
 COLUMN_FORMATS = [
@@ -195,7 +196,7 @@ def texts(kind: str) -> st.SearchStrategy[bytes]:
 
 
 def read(text: bytes, format: str) -> Columns | Dataset:
-    return data.read(io.BytesIO(text), format)
+    return crfkit.read(io.BytesIO(text), format)
 
 
 @pytest.mark.parametrize(("format", "kind"), KINDS)
@@ -248,12 +249,12 @@ def test_no_bytes_crash_a_reader(format: str | None, text: bytes, packed: bool, 
     if packed:
         text = gzip.compress(text, mtime=0)
         text = text[: len(text) - cut]
-    wrong: data.FormatError | None = None
+    wrong: data.DataError | None = None
     try:
-        made = data.read(io.BytesIO(text), format)
+        made = crfkit.read(io.BytesIO(text), format)
         assert len(made) > 0
         spelt(made)
-    except data.FormatError as error:
+    except data.DataError as error:
         wrong = error
     if wrong is not None:
         assert wrong.path == "input"

@@ -8,19 +8,21 @@ from pathlib import Path
 
 import pytest
 
+import crfkit
 from crfkit import data
-from crfkit.data import Columns, Dataset, FormatError
+from crfkit.data import Columns, Dataset
 from crfkit.data.formats import registry
-from crfkit.data.formats.record import Format, Given, Sample
+from crfkit.data.formats.record import Format, FormatOptions, Sample
 from crfkit.data.source import Input
+from crfkit.errors import DataError
 
 
-def parts(source: Input, options: Given) -> Iterator[Columns]:
+def parts(source: Input, options: FormatOptions) -> Iterator[Columns]:
     words = source.text().removeprefix("!words ").split()
     yield Columns.from_rows([[(word,) for word in words]], names=options.columns or ["word"])
 
 
-def render(given: Columns | Dataset, options: Given, first: bool) -> bytes:
+def render(given: Columns | Dataset, options: FormatOptions, first: bool) -> bytes:
     assert isinstance(given, Columns)
     mark = b"!words " if first else b" "
     return mark + b" ".join(row[0].encode() for sequence in given for row in sequence)
@@ -41,7 +43,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_read_written_and_guessed(tmp_path: Path) -> None:
     text = b"!words the dog barks"
     said: list[str] = []
-    made = data.read(io.BytesIO(text), say=said.append)
+    made = crfkit.read(io.BytesIO(text), say=said.append)
     assert isinstance(made, Columns)
     assert said == ["input is taken for format 'words': it begins with !words."]
     assert list(made) == [[("the",), ("dog",), ("barks",)]]
@@ -60,17 +62,17 @@ def test_it_is_read_written_and_guessed(tmp_path: Path) -> None:
 def test_it_is_listed() -> None:
     assert data.FORMATS[-1] == "words"
     with pytest.raises(ValueError, match=r"the formats are columns, .*, words"):
-        data.read(io.BytesIO(b"a"), "nothing")
-    with pytest.raises(FormatError, match=r"one of columns, .*, words"):
-        data.read(io.BytesIO(b"a b c\nd e\nf g h i\n"))
+        crfkit.read(io.BytesIO(b"a"), "nothing")
+    with pytest.raises(DataError, match=r"one of columns, .*, words"):
+        crfkit.read(io.BytesIO(b"a b c\nd e\nf g h i\n"))
     with pytest.raises(ValueError, match="words has no option 'sequence'; columns, csv, parquet have it"):
-        data.read(io.BytesIO(b"!words a"), "words", sequence="s")
+        crfkit.read(io.BytesIO(b"!words a"), "words", sequence="s")
     with pytest.raises(ValueError, match=r"crfsuite has no option 'columns'; .*words have it"):
-        data.read(io.BytesIO(b"a"), "crfsuite", columns=["a"])
+        crfkit.read(io.BytesIO(b"a"), "crfsuite", columns=["a"])
 
 
 def test_its_mistakes_are_those_of_all_formats() -> None:
-    attributes = data.read(io.BytesIO(b"N\tw=dog\n"), "crfsuite")
+    attributes = crfkit.read(io.BytesIO(b"N\tw=dog\n"), "crfsuite")
     with pytest.raises(ValueError, match="the data are attributes, but format words holds columns"):
         data.write(io.BytesIO(), attributes, "words")
 
@@ -81,5 +83,5 @@ def test_every_record_goes_by_its_name() -> None:
         assert one.name == "words" or f"``{one.name}``" in str(data.__doc__), (
             "the table in crfkit.data lacks it"
         )
-        assert one.options <= set(Given.__dataclass_fields__)
+        assert one.options <= set(FormatOptions.__dataclass_fields__)
         assert one.holds in ("columns", "attributes", "either")

@@ -94,7 +94,7 @@ def test_a_listener_cannot_change_the_data_of_a_training(optimizer: str) -> None
                 given["attr"][...] = 0
 
         objective = "max-margin" if optimizer == "bcfw" else None
-        options: Any = {"stop": crfkit.Stop(max_iterations=4), "threads": 1, "progress": False}
+        options: Any = {"stop": crfkit.Stop(max_iterations=4), "n_jobs": 1, "progress": False}
         return crfkit.train(
             dataset(batch), optimizer=optimizer, objective=objective, listeners=[listen], **options
         ).w

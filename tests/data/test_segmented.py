@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import crfkit
 from crfkit import data
 from crfkit.data import Columns
 from tests.cases.formats import columns, fails, rows, written
@@ -28,7 +29,7 @@ def test_characters_are_positions_and_words_segments() -> None:
 
 def test_the_name_of_a_file_tells(tmp_path: Path) -> None:
     (tmp_path / "x.seg").write_bytes(TEXT)
-    made = data.read(tmp_path / "x.seg")
+    made = crfkit.read(tmp_path / "x.seg")
     assert isinstance(made, Columns)
     assert made.format == "segmented"
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import crfkit
 from crfkit import data
-from crfkit.data import Columns, FormatError
+from crfkit.data import Columns
+from crfkit.errors import DataError
 from crfkit.features import Extractor, Recipe
 
 ROWS: list[list[tuple[str, ...]]] = [
     [("the", "D"), ('"a,b"\n', "N")],
     [("NA", ""), ("nan", "x"), ("7", "\r\n")],
 ]
+
+
+def read_frame(frame: Any, *format: str, **options: Any) -> Columns:
+    made = crfkit.read(frame, *format, **options)
+    assert isinstance(made, Columns)
+    return made
 
 
 def made() -> Columns:
@@ -25,14 +34,14 @@ def made() -> Columns:
 def test_csv_comes_back(tmp_path: Path) -> None:
     for name in ("x.csv", "x.csv.gz"):
         data.write(tmp_path / name, made())
-        again = data.read(tmp_path / name)
+        again = read_frame(tmp_path / name)
         assert isinstance(again, Columns)
         assert (again.names, again.format, list(again)) == (("word", "tag"), "csv", ROWS)
 
 
 def test_csv_columns_can_be_chosen() -> None:
     text = b"s,word,tag\n1,a,X\n1,b,Y\n0,c,Z\n"
-    again = data.read(io.BytesIO(text), "csv", sequence="s", columns=["tag"])
+    again = crfkit.read(io.BytesIO(text), "csv", sequence="s", columns=["tag"])
     assert isinstance(again, Columns)
     assert list(again) == [[("X",), ("Y",)], [("Z",)]]
     [whole] = data.stream(io.BytesIO(text), "csv", sequence="s", chunk_positions=3)
@@ -52,8 +61,8 @@ def test_csv_columns_can_be_chosen() -> None:
     ],
 )
 def test_bad_csv(text: bytes, line: int | None, what: str) -> None:
-    with pytest.raises(FormatError, match=what) as caught:
-        data.read(io.BytesIO(text), "csv")
+    with pytest.raises(DataError, match=what) as caught:
+        crfkit.read(io.BytesIO(text), "csv")
     assert caught.value.line == line
 
 
@@ -74,9 +83,9 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ImportError, match=rf"{kind}: pip install {kind}"):
             data.to_table(made(), kind=kind)
     with pytest.raises(ImportError, match="pip install pyarrow"):
-        data.read(io.BytesIO(b"PAR1"))
+        read_frame(io.BytesIO(b"PAR1"))
     with pytest.raises(TypeError, match="not list"):
-        data.from_table([1, 2])
+        read_frame([1, 2])
     with pytest.raises(ValueError, match="kind is 'spark', expected one of pandas, polars, pyarrow"):
         data.to_table(made(), kind="spark")
 
@@ -86,14 +95,14 @@ def test_data_frames() -> None:
     frame = data.to_table(made())
     assert isinstance(frame, pandas.DataFrame)
     assert frame["sequence"].tolist() == [0, 0, 1, 1, 1]
-    again = data.from_table(frame)
+    again = read_frame(frame)
     assert (again.names, list(again)) == (("word", "tag"), ROWS)
     frame = pandas.DataFrame({"sequence": ["x", "x"], "w": [1, 2]})
-    assert list(data.from_table(frame)) == [[("1",), ("2",)]]
-    with pytest.raises(FormatError, match=r"line 2: has 0.5 in column 'w'"):
-        data.from_table(pandas.DataFrame({"sequence": [1, 1], "w": ["a", 0.5]}))
-    with pytest.raises(FormatError, match="no rows"):
-        data.from_table(pandas.DataFrame({"sequence": [], "w": []}))
+    assert list(read_frame(frame)) == [[("1",), ("2",)]]
+    with pytest.raises(DataError, match=r"line 2: has 0.5 in column 'w'"):
+        read_frame(pandas.DataFrame({"sequence": [1, 1], "w": ["a", 0.5]}))
+    with pytest.raises(DataError, match="no rows"):
+        read_frame(pandas.DataFrame({"sequence": [], "w": []}))
 
 
 MIXED: list[list[object]] = [
@@ -111,7 +120,7 @@ def test_missing_values_of_all_libraries_are_empty(library: str, cells: list[obj
     if library == "duckdb":
         table = pytest.importorskip("duckdb").from_arrow(table)
     words = ["" if cell is None else str(cell) for cell in cells]
-    found = data.from_table(table)
+    found = read_frame(table)
     assert list(found) == [[(words[0], "X"), (words[1], "")], [(words[2], "Y")]]
 
 
@@ -119,24 +128,24 @@ def test_missing_values_of_pandas() -> None:
     pandas = pytest.importorskip("pandas")
     cells = ["a", None, float("nan"), pandas.NA, pandas.NaT, 7, 8.0]
     frame = pandas.DataFrame({"sequence": ["x"] * len(cells), "w": cells})
-    assert [row[0] for row in data.from_table(frame).sequence(0)] == ["a", "", "", "", "", "7", "8"]
-    with pytest.raises(FormatError, match="line 2: has no value in column 'sequence'"):
-        data.from_table(pandas.DataFrame({"sequence": ["x", None], "w": ["a", "b"]}))
-    with pytest.raises(FormatError, match="same column name twice, 'w'"):
-        data.from_table(pandas.DataFrame([[1, "a", "b"]], columns=["sequence", "w", "w"]))
+    assert [row[0] for row in read_frame(frame).sequence(0)] == ["a", "", "", "", "", "7", "8"]
+    with pytest.raises(DataError, match="line 2: has no value in column 'sequence'"):
+        read_frame(pandas.DataFrame({"sequence": ["x", None], "w": ["a", "b"]}))
+    with pytest.raises(DataError, match="same column name twice, 'w'"):
+        read_frame(pandas.DataFrame([[1, "a", "b"]], columns=["sequence", "w", "w"]))
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_columns_go_to_a_table_and_back(kind: str) -> None:
     pytest.importorskip(kind)
-    again = data.from_table(data.to_table(made(), kind=kind))
+    again = read_frame(data.to_table(made(), kind=kind))
     assert (again.names, list(again)) == (("word", "tag"), ROWS)
 
 
 def test_lazy_frames_are_asked_to_be_collected() -> None:
     polars = pytest.importorskip("polars")
     with pytest.raises(TypeError, match=r"not LazyFrame; call its collect\(\) first"):
-        data.from_table(polars.LazyFrame({"sequence": [1], "w": ["a"]}))
+        read_frame(polars.LazyFrame({"sequence": [1], "w": ["a"]}))
 
 
 def test_a_label_that_is_missing_in_a_table_is_unknown() -> None:
@@ -144,7 +153,7 @@ def test_a_label_that_is_missing_in_a_table_is_unknown() -> None:
     frame = pandas.DataFrame(
         {"sequence": [1, 1, 2, 2], "word": ["the", "dog", "a", "cat"], "tag": ["D", "N", "D", None]}
     )
-    extracted = Extractor(Recipe.parse("word[0]"), label="tag")(data.from_table(frame))
+    extracted = Extractor(Recipe.parse("word[0]"), label="tag")(read_frame(frame))
     assert extracted.batch.label is not None
     assert (extracted.batch.label.tolist(), extracted.labels.strings()) == ([0, 1, 0, -1], ["D", "N"])
 
@@ -153,13 +162,13 @@ def test_arrow_and_parquet(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     table = data.to_table(made(), kind="pyarrow")
     assert isinstance(table, pyarrow.Table)
-    assert list(data.from_table(table)) == ROWS
+    assert list(read_frame(table)) == ROWS
     data.write(tmp_path / "x.parquet", made())
     (tmp_path / "x.parquet").rename(tmp_path / "x")
-    again = data.read(tmp_path / "x")  # known by its content
+    again = read_frame(tmp_path / "x")  # known by its content
     assert isinstance(again, Columns)
     assert (again.names, again.format, list(again)) == (("word", "tag"), "parquet", ROWS)
-    with pytest.raises(FormatError, match="not a Parquet file"):
-        data.read(io.BytesIO(b"PAR1 and no more"))
-    with pytest.raises(FormatError, match="the file is empty"):
-        data.read(io.BytesIO(b""), "parquet")
+    with pytest.raises(DataError, match="not a Parquet file"):
+        read_frame(io.BytesIO(b"PAR1 and no more"))
+    with pytest.raises(DataError, match="the file is empty"):
+        crfkit.read(io.BytesIO(b""), "parquet")

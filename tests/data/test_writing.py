@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from crfkit import data
-from crfkit.data import Columns, FormatError
+from crfkit.data import Columns
+from crfkit.errors import DataError
 from tests.cases.formats import dataset, written
 
 
@@ -90,5 +91,5 @@ def test_only_chunks_of_one_input_can_be_concatenated() -> None:
 def test_errors_can_be_pickled() -> None:
     import pickle
 
-    error = pickle.loads(pickle.dumps(FormatError("x", 3, "bad")))
+    error = pickle.loads(pickle.dumps(DataError("x", 3, "bad")))
     assert (error.path, error.line, str(error)) == ("x", 3, "x, line 3: bad")

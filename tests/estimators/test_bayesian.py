@@ -16,7 +16,7 @@ from crfkit.inference.methods import Elimination
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 GRID = np.array(list(itertools.product(np.linspace(-7.0, 11.0, 91), repeat=2)))  # [G, 2]
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from crfkit import BoostedCRF, Chain, ChainCRF
 from crfkit.data.batch import Batch
-from crfkit.models.store import ModelFileError
+from crfkit.errors import ModelFileError
 from crfkit.structures.constraints import Forbid
 from crfkit.training import Boosting
 from crfkit.training.learners.boosting_round import Learning, grow_round, windowed

@@ -28,9 +28,9 @@ from crfkit import Chain, ChainCRF, FeatureSelection, Likelihood, Stop, metrics
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor, Recipe
+from crfkit.linear.features import Likely
 from crfkit.optimize import LBFGS
 from crfkit.structures.constraints import Forbid
-from crfkit.training import Likely
 from tests.cases.estimators import W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from crfkit import BoostedCRF
+from crfkit.errors import ModelFileError
 from crfkit.estimators.classic import CodeCRF, KernelChainCRF, VotedPerceptron
-from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
+from crfkit.models.store import file_bytes, pack, unpack
 from tests.cases.damaged_runs import MISSING, damaged, damages, places
 from tests.cases.every_estimator import CASES
 

@@ -90,7 +90,7 @@ def test_template_from_a_file(tmp_path: Path) -> None:
         (None, [["D"]], "expected a list of sequences"),
         ([], [], "no sequences"),
         (np.zeros((3, 2)), [["D"]] * 3, r"for a single sequence: \[X\]"),
-        (Columns.from_rows([[("a",)]]), [["D"]], "give template"),
+        (Columns.from_rows([[("a",)]]), None, "one column, expected tokens and labels: give y"),
     ],
 )
 def test_wrong_data(x: Any, y: Any, message: str) -> None:

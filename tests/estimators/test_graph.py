@@ -22,7 +22,7 @@ from crfkit.graphs import Clique, scopes
 from crfkit.inference.methods import Auto, BeliefPropagation, Elimination
 from crfkit.objectives import MaxMargin
 from crfkit.optimize import LBFGS
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.events import History, Progress
 from tests.cases.graph_data import graphs, grid
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Model, Stop, inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import labeled
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.models import Tagger

@@ -15,9 +15,9 @@ from sklearn.model_selection import GridSearchCV
 
 import crfkit
 from crfkit import ChainCRF, Likelihood, Stop
+from crfkit.errors import ModelFileError
 from crfkit.estimators.classic import KernelChainCRF
 from crfkit.estimators.classic.similarity import Factor
-from crfkit.models.store import ModelFileError
 from crfkit.objectives import MaxMargin
 from crfkit.optimize.classic import ExponentiatedMargin
 from tests.cases.estimators import X_TEST, Y_TEST, Y

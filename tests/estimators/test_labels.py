@@ -10,7 +10,7 @@ import pytest
 
 import crfkit
 from crfkit import FeatureSelection, Likelihood, Stop
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import labeled
 from crfkit.features import ItemExtractor
 from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, NEAR, X_TEST, Y_TEST, X, Y, crf

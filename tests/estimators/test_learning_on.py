@@ -18,7 +18,7 @@ from crfkit.errors import DataWarning
 from crfkit.estimators import HiddenChainCRF, HiddenSequenceCRF
 from crfkit.estimators.classic import CodeCRF, OpinionPool, VotedPerceptron
 from crfkit.features import ItemExtractor
-from crfkit.training import with_curvature
+from crfkit.training.curvature import with_curvature
 from tests.cases import addresses
 from tests.cases.estimators import NEAR, W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
 

@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 
 import crfkit
 from crfkit import FactorialCRF, GraphCRF, GridCRF, MultiLabelCRF, SkipChainCRF, Stop, inference
+from crfkit.errors import ModelFileError
 from crfkit.estimators.ready import ReadyMade
 from crfkit.models.files import graphs as graph_files
 from crfkit.models.files.groundings import plain_grounding
-from crfkit.models.store import ModelFileError
 from crfkit.training.events import History
 
 _RANDOM = np.random.default_rng(3)

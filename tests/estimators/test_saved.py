@@ -11,13 +11,12 @@ import pytest
 
 import crfkit
 from crfkit import ChainCRF, HiddenChainCRF, Model
-from crfkit.errors import DataWarning
+from crfkit.errors import DataWarning, ModelFileError
 from crfkit.estimators.classic import CodeCRF
 from crfkit.features import ItemExtractor
 from crfkit.features.segments import phrase, segment_features
 from crfkit.models.files import write_model
 from crfkit.models.graph_model import GraphModel
-from crfkit.models.store import ModelFileError
 from tests.cases.every_estimator import CASES, ITEMS, Case, same
 
 #: Whose model does not stand alone -> what its refusal names.

@@ -16,9 +16,9 @@ import crfkit
 from crfkit import Chain, ChainCRF
 from crfkit.constraints import Forbid
 from crfkit.data.batch import Batch
+from crfkit.errors import ModelFileError
 from crfkit.estimators.classic import VotedPerceptron
 from crfkit.linear.score import score
-from crfkit.models.store import ModelFileError
 from crfkit.objectives import Perceptron
 from crfkit.optimize import AveragedPerceptron
 from crfkit.optimize.classic.voted import Ballot, VotedTraining

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crfkit.data.source import FormatError
+from crfkit.errors import DataError
 from crfkit.features import Dictionary, InternalDictionary, Recipe
 from crfkit.features.dictionary import SIMILARITIES
 from crfkit.models.files.recipes import plain_recipe, recipe_of
@@ -221,7 +221,7 @@ def test_reading(tmp_path: Path) -> None:
 def test_files_that_are_wrong(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "cities.txt"
     path.write_bytes(content)
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(DataError, match=message):
         Dictionary.read(path)
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from crfkit import data
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Recipe, parse_crfpp
+from crfkit.features import Extractor, Recipe
+from crfkit.features.crfpp import parse_crfpp
 from tests.cases.templates import (
     CHUNKING,
     DATA,

@@ -18,7 +18,7 @@ import hashlib, json, sys
 from dataclasses import replace
 from crfkit import Chain, Graph, Stop, train
 from crfkit.compat import pycrfsuite
-from crfkit.constraints import AtMost, Forbid, Once
+from crfkit.constraints import AtMost, Forbid, AtMostOnce
 from crfkit.data.alphabet import Alphabet
 from crfkit.features import Conjunctions, Dictionary, Gazetteer, ItemExtractor, segment_features
 
@@ -47,7 +47,7 @@ keep("hashed, with ids", learn(ItemExtractor(hashed=64)(mixed, y)))
 rules = {Forbid("D", "D"), Forbid("C", "C"), Forbid("A", "A"), Forbid("N", "N")}
 keep("constraints", learn(ItemExtractor()(items["sets"], y), structure=Chain(constraints=rules)))
 model = learn(ItemExtractor()(items["sets"], y))
-keep("on whole labelings", model.constrained({AtMost("N", 2), AtMost("V", 2), Once({"D", "C", "A"})}))
+keep("on whole labelings", model.constrained({AtMost("N", 2), AtMost("V", 2), AtMostOnce({"D", "C", "A"})}))
 pairs = {("bias", "w=the"), ("bias", "w=dog"), ("bias", "length=3")}
 keep("conjunctions", learn(Conjunctions(pairs)(ItemExtractor()(items["sets"], y))))
 trainer = pycrfsuite.Trainer(verbose=False, params={"max_iterations": 5})

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Recipe, parse_recipe, read_recipe
-from crfkit.features.dialects import guess_dialect
+from crfkit.features import Extractor, Recipe
+from crfkit.features.dialects import guess_dialect, parse_recipe, read_recipe
 from crfkit.features.fields import parse_field
 from crfkit.features.limits import LONGEST_LINE, MOST_CHARACTERS, MOST_FIELDS, MOST_TEMPLATES
 from crfkit.features.quoted import arguments_of

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Field, Gazetteer, Recipe, Template
+from crfkit.features import Extractor, Gazetteer, Recipe
+from crfkit.features.recipe import Field, Template
 from crfkit.features.views import make_view
 from tests.cases.templates import ROWS, Rows, corpora, extract, names_by_position
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Dictionary, Extractor, Field, Gazetteer, Recipe, Template
+from crfkit.features import Dictionary, Extractor, Gazetteer, Recipe
+from crfkit.features.recipe import Field, Template
 from crfkit.features.views import make_view
 from tests.cases.templates import Rows, corpora
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, parse_crfpp, parse_recipe, parse_wapiti, read_recipe
-from crfkit.features.dialects import guess_dialect
+from crfkit.features import Extractor
+from crfkit.features.crfpp import parse_crfpp
+from crfkit.features.dialects import guess_dialect, parse_recipe, read_recipe
+from crfkit.features.wapiti import parse_wapiti
 from tests.cases.templates import (
     CHUNKING,
     DATA,

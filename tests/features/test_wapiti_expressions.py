@@ -10,7 +10,7 @@ import pytest
 
 from crfkit import _native
 from crfkit.data.alphabet import Alphabet
-from crfkit.features import parse_recipe
+from crfkit.features.dialects import parse_recipe
 from crfkit.features.limits import LONGEST_WAPITI
 from tests.cases.growth import check_growth, peak_of
 

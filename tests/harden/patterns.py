@@ -8,7 +8,8 @@ import re
 
 from crfkit import Chain
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, parse_recipe
+from crfkit.features import Extractor
+from crfkit.features.dialects import parse_recipe
 from crfkit.structures.constraints import Forbid
 from tests.cases.hostile_patterns import random_expression
 from tests.harden.case import FailureError, Input, Outcome

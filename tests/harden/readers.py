@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import data
+import crfkit
 from crfkit.data import graphs
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
-from crfkit.features import Extractor, parse_recipe
+from crfkit.features import Extractor
+from crfkit.features.dialects import parse_recipe
 from crfkit.graphs import load as load_graph
 from tests.cases.graph_files import opengm_file
 from tests.harden.case import FailureError, Input, Outcome
@@ -66,7 +67,7 @@ def read_as(format: str | None, **options: Any) -> Callable[[bytes], object]:
     def read(text: bytes) -> object:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            return data.read(io.BytesIO(text), format=format, **options)
+            return crfkit.read(io.BytesIO(text), format=format, **options)
 
     return read
 

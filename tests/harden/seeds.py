@@ -9,23 +9,16 @@ from typing import Any, Literal
 import numpy as np
 
 from crfkit import Chain, FeatureSelection, Graph, GraphCRF, HiddenChainCRF, Model, SemiMarkov, Stop, train
-from crfkit.constraints import (
-    AtMost,
-    Before,
-    Constraint,
-    Forbid,
-    GlobalConstraint,
-    Implies,
-    Linear,
-    Once,
-    Scheme,
-)
+from crfkit.constraints import AtMost, AtMostOnce, Before, Forbid, Implies, LinearConstraint, Scheme
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Conjunctions, Dictionary, Extractor, ItemExtractor, Recipe, parse_recipe
+from crfkit.features import Conjunctions, Dictionary, Extractor, ItemExtractor, Recipe
+from crfkit.features.dialects import parse_recipe
 from crfkit.graphs import Clique
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.models.files.graphs import graph_pieces
 from crfkit.models.graph_model import GraphModel
+from crfkit.structures.constraints import Constraint
 from tests.cases.models import graph_model, native_model
 from tests.cases.sentences import full
 
@@ -81,10 +74,10 @@ def hidden() -> Model:
 def constrained() -> Model:
     rules: list[GlobalConstraint] = [
         AtMost("LOC", 2),
-        Once(["LOC"]),
+        AtMostOnce(["LOC"]),
         Before("B-LOC", "I-LOC"),
         Implies("I-LOC", "B-LOC"),
-        Linear({"O": 1.0, "B-LOC": -2.0}, 3.0),
+        LinearConstraint({"O": 1.0, "B-LOC": -2.0}, 3.0),
     ]
     parts: dict[str, Any] = {"structure": Chain(constraints=[Scheme("BIO")]), "stop": SHORT}
     return train(columns(Recipe.parse("word[0]; pos[0]")), **parts).constrained(rules)

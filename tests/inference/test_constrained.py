@@ -17,17 +17,18 @@ from crfkit import Chain, SemiMarkov, inference
 from crfkit.constraints import (
     AtLeast,
     AtMost,
+    AtMostOnce,
     Before,
     Exactly,
     Forbid,
-    GlobalConstraint,
     Implies,
-    Linear,
-    Once,
+    LinearConstraint,
     Scheme,
     SegmentLength,
 )
+from crfkit.errors import InfeasibleError
 from crfkit.inference.constrained import automata, decoding
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.program import solve
 from crfkit.inference.constrained.trellis import trellis_of
 from crfkit.inference.reference.enumeration import Enumeration, Outcome
@@ -74,7 +75,7 @@ def keeps(item: GlobalConstraint, labels: Sequence[str], begin: Sequence[bool] |
         return not times(item.a) or bool(times(item.b))
     if isinstance(item, Before):
         return all(s < t for s in times(item.a) for t in times(item.b))
-    if isinstance(item, Once):
+    if isinstance(item, AtMostOnce):
         if tags:
             kinds = [kind for _, kind in begins_of_segments(labels)]
         elif begin is not None:
@@ -112,10 +113,10 @@ def rules(names: Sequence[str]) -> st.SearchStrategy[list[GlobalConstraint]]:
         st.builds(AtMost, label, k),
         st.builds(AtLeast, label, k),
         st.builds(Exactly, label, k),
-        st.builds(Once, st.one_of(st.none(), some.map(tuple))),
+        st.builds(AtMostOnce, st.one_of(st.none(), some.map(tuple))),
         pair.map(lambda ends: Before(*ends)),
         pair.map(lambda ends: Implies(*ends)),
-        st.builds(Linear, st.dictionaries(key, number, min_size=1, max_size=3), st.integers(-1, 2)),
+        st.builds(LinearConstraint, st.dictionaries(key, number, min_size=1, max_size=3), st.integers(-1, 2)),
     ]
     return st.lists(st.one_of(kinds), min_size=1, max_size=3)
 
@@ -177,7 +178,7 @@ def test_the_answer_is_the_best_of_all_that_keep_the_constraints(
     with pytest.MonkeyPatch.context() as patch:
         only(way, patch)
         if not wanted:
-            with pytest.raises(inference.InfeasibleError, match="sequence 0 has no labeling that keeps"):
+            with pytest.raises(InfeasibleError, match="sequence 0 has no labeling that keeps"):
                 inference.constrained(potentials, given_rules)
             return
         (found,) = inference.constrained(potentials, given_rules)
@@ -207,9 +208,9 @@ def test_a_batch_is_answered_in_five_ways() -> None:
     rng = np.random.default_rng(0)
     potentials = chain(rng, 5, [0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25], labels=TAGS)
     items: list[GlobalConstraint] = [
-        Once(),
+        AtMostOnce(),
         Before("a", "b"),
-        Linear({"B-a": 1.5, "B-b": 1.5, "O": 0.1}, 4.0),
+        LinearConstraint({"B-a": 1.5, "B-b": 1.5, "O": 0.1}, 4.0),
     ]
     found = inference.constrained(potentials, items)
     assert {one.how for one in found} >= {"free", "DP", "k-best", "LP", "ILP"}
@@ -224,7 +225,7 @@ def test_a_batch_is_answered_in_five_ways() -> None:
 def test_scores_of_any_size_are_decoded() -> None:
     for scale in (1e-6, 1e4):
         potentials = chain(np.random.default_rng(1), 3, [6], labels=LABELS, scale=scale)
-        items: list[GlobalConstraint] = [AtLeast("a", 2), Once()]
+        items: list[GlobalConstraint] = [AtLeast("a", 2), AtMostOnce()]
         wanted = max(y.score for y in expected(potentials.sequence(0), items, False))
         with pytest.MonkeyPatch.context() as patch:
             only("programs", patch)
@@ -233,15 +234,13 @@ def test_scores_of_any_size_are_decoded() -> None:
 
 def test_what_cannot_be_kept_is_named() -> None:
     potentials = Chain(["a", "b"]).potentials(np.zeros((5, 2)), seq_ptr=[0, 3, 5])
-    with pytest.raises(
-        inference.InfeasibleError, match=r"sequence 0 .* AtLeast\(label='a', k=4\) \(and 1 more\)"
-    ):
-        inference.constrained(potentials, [Once(), AtLeast("a", 4)])
-    with pytest.raises(inference.InfeasibleError, match=r"keeps all of AtMost.* AtLeast.* together: relax"):
+    with pytest.raises(InfeasibleError, match=r"sequence 0 .* AtLeast\(label='a', k=4\) \(and 1 more\)"):
+        inference.constrained(potentials, [AtMostOnce(), AtLeast("a", 4)])
+    with pytest.raises(InfeasibleError, match=r"keeps all of AtMost.* AtLeast.* together: relax"):
         inference.constrained(potentials.sequence(1), [AtMost("a", 0), AtLeast("a", 1)])
     empty = Chain(["a"]).potentials(np.zeros((0, 1)))
-    with pytest.raises(inference.InfeasibleError, match="AtLeast") as caught:
-        inference.constrained(empty, [Once(), AtLeast("a", 1)])
+    with pytest.raises(InfeasibleError, match="AtLeast") as caught:
+        inference.constrained(empty, [AtMostOnce(), AtLeast("a", 1)])
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.sequence) == (str(caught.value), 0)
 
@@ -258,15 +257,15 @@ def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="about neighbors: give it to the structure"):
         inference.constrained(scores, [Forbid("a", "b")])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="expected a list"):
-        inference.constrained(scores, Once())  # type: ignore[arg-type]
+        inference.constrained(scores, AtMostOnce())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"AtMost\(label='c', k=1\): 'c' matches no label"):
         inference.constrained(scores, [AtMost("c", 1)])
     with pytest.raises(ValueError, match="both match a, which cannot come before itself"):
         inference.constrained(scores, [Before("a", re.compile("a|b"))])
     with pytest.raises(TypeError, match="for chains and segments"):
-        inference.constrained(Tree([-1], [2]).potentials([[0.0, 0.0]]), [Once()])  # type: ignore[arg-type]
+        inference.constrained(Tree([-1], [2]).potentials([[0.0, 0.0]]), [AtMostOnce()])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="infeasible is 'no'"):
-        inference.constrained(scores, [Once()], infeasible="no")  # type: ignore[arg-type]
+        inference.constrained(scores, [AtMostOnce()], infeasible="no")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -274,13 +273,13 @@ def test_what_is_refused() -> None:
     [
         (lambda: AtMost("a", -1), "k must be 0 or more"),
         (lambda: AtMost(cast(Any, 3), 1), "label must be a label or a compiled pattern"),
-        (lambda: Once(cast(Any, "a")), "labels must be None or a list"),
-        (lambda: Once(()), "labels is empty"),
+        (lambda: AtMostOnce(cast(Any, "a")), "labels must be None or a list"),
+        (lambda: AtMostOnce(()), "labels is empty"),
         (lambda: Before("a", cast(Any, None)), "b must be a label"),
-        (lambda: Linear({}, 1), "coefficients must map"),
-        (lambda: Linear({("a", "b"): 1}, 1), "the position 'b' is not a whole number"),
-        (lambda: Linear({"a": np.nan}, 1), "is not a finite number"),
-        (lambda: Linear({"a": 1}, np.inf), "bound must be a finite number"),
+        (lambda: LinearConstraint({}, 1), "coefficients must map"),
+        (lambda: LinearConstraint({("a", "b"): 1}, 1), "the position 'b' is not a whole number"),
+        (lambda: LinearConstraint({"a": np.nan}, 1), "is not a finite number"),
+        (lambda: LinearConstraint({"a": 1}, np.inf), "bound must be a finite number"),
     ],
 )
 def test_wrong_constraints_are_refused_when_they_are_made(make: Any, message: str) -> None:

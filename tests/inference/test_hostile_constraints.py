@@ -9,9 +9,11 @@ import pytest
 
 from crfkit import Chain, inference
 from crfkit.arrays import Bools
-from crfkit.constraints import AtLeast, AtMost, Exactly, GlobalConstraint, Linear, Once
+from crfkit.constraints import AtLeast, AtMost, AtMostOnce, Exactly, LinearConstraint
+from crfkit.errors import InfeasibleError
 from crfkit.inference.constrained import decoding
-from crfkit.inference.constrained.decoding import InfeasibleError, Rules
+from crfkit.inference.constrained.decoding import Rules
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.plain import globals_of
 from crfkit.inference.constrained.resolve import rules_of
 from crfkit.structures.gold import Path
@@ -43,10 +45,10 @@ def test_large_counts_take_no_memory(kind: Any, k: int) -> None:
     [
         lambda: AtLeast("L1", 10**400),
         lambda: AtMost("L1", (1 << 31) + 1),
-        lambda: Linear({("L1", 10**400): 1.0}, 1.0),
-        lambda: Linear({"L1": 1e308}, 1.0),
-        lambda: Linear({"L1": 10**400}, 1.0),
-        lambda: Linear({"L1": 1.0}, -1e308),
+        lambda: LinearConstraint({("L1", 10**400): 1.0}, 1.0),
+        lambda: LinearConstraint({"L1": 1e308}, 1.0),
+        lambda: LinearConstraint({"L1": 10**400}, 1.0),
+        lambda: LinearConstraint({"L1": 1.0}, -1e308),
     ],
 )
 def test_numbers_that_nothing_can_count_are_refused(make: Any) -> None:
@@ -56,7 +58,7 @@ def test_numbers_that_nothing_can_count_are_refused(make: Any) -> None:
 
 @pytest.mark.parametrize(("labels", "count"), [(300, 10_000), (4095, 100)])
 def test_many_constraints_for_many_labels_are_refused_soon(labels: int, count: int) -> None:
-    plain = [{"kind": "Once", "labels": None}] * count
+    plain = [{"kind": "AtMostOnce", "labels": None}] * count
 
     def read() -> None:
         with pytest.raises(ValueError, match="too many or too large for"):
@@ -67,13 +69,15 @@ def test_many_constraints_for_many_labels_are_refused_soon(labels: int, count: i
 
 
 def test_constraints_name_a_bounded_number_of_labels() -> None:
-    different = [{"kind": "Once", "labels": [f"L{i}", {"pattern": "L.*", "flags": 32}]} for i in range(40)]
+    different = [
+        {"kind": "AtMostOnce", "labels": [f"L{i}", {"pattern": "L.*", "flags": 32}]} for i in range(40)
+    ]
     with pytest.raises(ValueError, match="the constraints name 12,000 labels in all, more than 10,000"):
         globals_of(different, chain(300))
 
 
 def test_equal_constraints_are_one_rule() -> None:
-    given: list[GlobalConstraint] = [Once(), AtMost("L1", 1)] * 5000
+    given: list[GlobalConstraint] = [AtMostOnce(), AtMost("L1", 1)] * 5000
     assert len(rules_of(given, chain(4))) == 2
 
 
@@ -85,7 +89,10 @@ def test_tables_of_equal_labels_are_shared() -> None:
 
 def test_labelings_of_many_sequences_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     many = scores(labels=3, positions=3, sequences=40)
-    rules: list[GlobalConstraint] = [Linear({"L0": 1.0}, 0.5), Linear({("L1", -1): 1.0}, 0.5)]
+    rules: list[GlobalConstraint] = [
+        LinearConstraint({"L0": 1.0}, 0.5),
+        LinearConstraint({("L1", -1): 1.0}, 0.5),
+    ]
     whole = inference.constrained(many, rules)
     assert "k-best" in {one.how for one in whole}
     looked, broken = [], decoding._broken
@@ -118,7 +125,7 @@ def test_terms_at_positions_cost_what_stands_there() -> None:
         node = rng.normal(size=(n, 2))
         node[0, 0] = 1.0
         terms = {("L0", i): 0.0 if i else 1.0 for i in range(n)}
-        return Chain(["L0", "L1"]).potentials(node), [Linear(terms, 2.0)]
+        return Chain(["L0", "L1"]).potentials(node), [LinearConstraint(terms, 2.0)]
 
     check_growth(make, lambda given: inference.constrained(*given), 4000)
 
@@ -126,6 +133,6 @@ def test_terms_at_positions_cost_what_stands_there() -> None:
 def test_terms_at_positions_count_as_before() -> None:
     found = inference.constrained(
         Chain(["a", "b"]).potentials([[0.0, 3.0], [0.0, 2.0], [0.0, 1.0]]),
-        [Linear({("b", 0): 1.0, ("b", -1): 1.0, ("b", 7): -9.0, ("b", -7): -9.0}, 1.0)],
+        [LinearConstraint({("b", 0): 1.0, ("b", -1): 1.0, ("b", 7): -9.0, ("b", -7): -9.0}, 1.0)],
     )
     assert found.labels.tolist() == [1, 1, 0]

@@ -13,8 +13,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from crfkit import Chain, SemiMarkov, inference
-from crfkit.structures import ChainPotentials, SemiMarkovPotentials, Tree, TreePotentials
+from crfkit.structures import Tree
+from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.constraints import Constraint, Forbid, SegmentLength
+from crfkit.structures.segments.potentials import SemiMarkovPotentials
+from crfkit.structures.tree import TreePotentials
 from tests.cases.answers import assert_close, key
 from tests.cases.potentials import (
     ENUMERABLE,

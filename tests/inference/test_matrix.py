@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given
 
 from crfkit import inference, structures
+from crfkit.structures.chains.potentials import ChainPotentials
+from crfkit.structures.tree import TreePotentials
 from tests.cases.answers import CHECKS, Answers, Space, assert_parts, expected
 from tests.cases.potentials import ENUMERABLE, SWEPT, Case, Potentials, chain, problems
 
@@ -107,11 +109,11 @@ def test_drawn_single_problems(batch: Potentials) -> None:
 
 def perturbed(batch: Potentials, label: int) -> Potentials:
     """Add 1e-6 to one score: that of a label at the first position."""
-    if isinstance(batch, structures.TreePotentials):
+    if isinstance(batch, TreePotentials):
         first = batch.node[0] + 0.0
         first[label] += 1e-6
         return dataclasses.replace(batch, node=(first, *batch.node[1:]))
-    if isinstance(batch, structures.ChainPotentials):
+    if isinstance(batch, ChainPotentials):
         node = batch.node + 0.0
         node[0, label] += 1e-6
         return dataclasses.replace(batch, node=node)

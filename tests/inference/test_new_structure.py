@@ -15,9 +15,8 @@ from crfkit import Chain, _native, inference
 from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.inference import Labeling, Marginals, Potentials
 from crfkit.inference.reference import Enumeration, Textbook
-from crfkit.structures import ChainPotentials
-from crfkit.structures.gold import Path
-from crfkit.structures.labels import span_mask
+from crfkit.structures.chains.potentials import ChainPotentials
+from crfkit.structures.gold import Path, span_mask
 from crfkit.structures.potentials import one_or_all, score_of_gold, wrong_labels
 from tests.cases.answers import assert_close
 

@@ -12,9 +12,9 @@ import pytest
 from crfkit import Chain, SemiMarkov, inference
 from crfkit.inference.reference import Enumeration
 from crfkit.inference.reference.enumeration import labeling_score
-from crfkit.structures import SemiMarkovPotentials
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import weighted_sum
+from crfkit.structures.segments.potentials import SemiMarkovPotentials
 from tests.cases.potentials import ENUMERABLE, Case, Potentials, chain, segments
 
 NEVER = float("-inf")

@@ -11,7 +11,7 @@ import pytest
 
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
-from crfkit.linear.fast.gold_edges import gold_edges
+from crfkit.linear.fast.steps import gold_edges
 from crfkit.linear.group_counts import GroupCounts
 from crfkit.linear.layout import Layout
 from crfkit.models.model import Model, Names

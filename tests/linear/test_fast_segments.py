@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit.data.batch import Batch
-from crfkit.inference.results import NoLabelingError
+from crfkit.errors import InfeasibleError
 from crfkit.linear.fast.segments import NativeSegments
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
@@ -86,7 +86,7 @@ def test_a_sequence_without_a_segmentation_is_named() -> None:
     structure = SemiMarkov(2, max_length=3, min_length=2)
     tokens = made(seq_ptr=[0, 2, 3], attr_ptr=[0, 1, 2, 3], attr=[0, 1, 0], allowed=np.ones((3, 2), bool))
     loss = loss_of(structure, tokens, Layout.all_pairs(tokens, structure))
-    with pytest.raises(NoLabelingError, match="sequence 1"):
+    with pytest.raises(InfeasibleError, match="sequence 1"):
         loss.value_and_grad(np.zeros(loss.size), np.empty(loss.size))
 
 

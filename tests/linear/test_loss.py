@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
-from crfkit.optimize.problem import NotCoveredError
 from crfkit.structures import Chain
 from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.constraints import Forbid

@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import _native
 from crfkit.linear.fast.likelihood import NativeLikelihood
-from crfkit.linear.fast.pairs import pairs_of
+from crfkit.linear.fast.steps import pairs_of
 from crfkit.linear.layout import Layout
 from crfkit.native import kernels
 from crfkit.objectives import Likelihood

@@ -12,12 +12,13 @@ import pytest
 
 from crfkit import Chain, Graph, Model, SemiMarkov
 from crfkit.data.alphabet import Alphabet
+from crfkit.errors import ModelFileError
 from crfkit.graphs import Clique
 from crfkit.linear.layout import Block, Layout
 from crfkit.models.files.native import any_model_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Names
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import pack, unpack
 from crfkit.structures.structure import Slot, Structure
 
 MB = 1 << 20

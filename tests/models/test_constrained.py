@@ -14,12 +14,14 @@ from sklearn.model_selection import cross_val_predict
 
 import crfkit
 from crfkit import HMM, MEMM, ChainCRF, Model, SemiCRF, inference, train
-from crfkit.constraints import AtLeast, AtMost, Before, Exactly, GlobalConstraint, Implies, Linear, Once
+from crfkit.constraints import AtLeast, AtMost, AtMostOnce, Before, Exactly, Implies, LinearConstraint
+from crfkit.errors import InfeasibleError, ModelFileError
 from crfkit.features import ItemExtractor
+from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.models import Tagger
 from crfkit.models.files import write_model
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import pack, unpack
 from crfkit.structures.constraints import Scheme
 from crfkit.tags import spans
 from tests.cases.spans import bare
@@ -28,15 +30,15 @@ X = [[["the"], ["dog"], ["sees"]], [["a"], ["dog"]], [["the"], ["cat"], ["ran"]]
 Y = [["B-NP", "I-NP", "O"], ["B-NP", "I-NP"], ["B-NP", "I-NP", "O"]] * 2
 TWO = [["the"], ["dog"], ["sees"], ["a"], ["cat"]]
 EVERY: list[GlobalConstraint] = [
-    Once(),
-    Once(["NP"]),
-    Once([re.compile("N.")]),
+    AtMostOnce(),
+    AtMostOnce(["NP"]),
+    AtMostOnce([re.compile("N.")]),
     AtMost("NP", 1),
     AtLeast("B-NP", 1),
     Exactly(re.compile("(N|X)P|Q+"), 1),
     Before("B-NP", "O"),
     Implies("I-NP", "B-NP"),
-    Linear({"NP": 1.5, ("O", -1): 0.5}, 2),
+    LinearConstraint({"NP": 1.5, ("O", -1): 0.5}, 2),
 ]
 
 
@@ -47,24 +49,24 @@ def model() -> Model:
 
 def test_predictions_keep_constraints(model: Model) -> None:
     assert model.predict([TWO]) == [["B-NP", "I-NP", "O", "B-NP", "I-NP"]]
-    (found,) = model.predict([TWO], constraints=[Once()])
+    (found,) = model.predict([TWO], constraints=[AtMostOnce()])
     assert [tag[0] for tag in found].count("B") == 1
-    assert model.constrained([Once()]).predict([TWO]) == [found]
-    assert model.constrained([Once()]).predict([TWO], constraints=[]) == model.predict([TWO])
-    assert Tagger(model.constrained([Once()])).tag(TWO) == found
-    assert bare(model.constrained([Once()]).predict_spans([TWO])) == [spans(found)]
+    assert model.constrained([AtMostOnce()]).predict([TWO]) == [found]
+    assert model.constrained([AtMostOnce()]).predict([TWO], constraints=[]) == model.predict([TWO])
+    assert Tagger(model.constrained([AtMostOnce()])).tag(TWO) == found
+    assert bare(model.constrained([AtMostOnce()]).predict_spans([TWO])) == [spans(found)]
     assert [spans(found)] != bare(model.predict_spans([TWO]))
     scores = model.potentials(model.batch_of([TWO]))
-    (one,) = inference.constrained(scores, [Once()])
-    answers = model._decode([TWO, TWO[:2]], [Once()])
+    (one,) = inference.constrained(scores, [AtMostOnce()])
+    answers = model._decode([TWO, TWO[:2]], [AtMostOnce()])
     assert answers.counts() == {"free": 1, "DP": 1}
     assert answers.score[0] == one.score < answers.free_score[0] == one.free_score
-    assert model._decode([], [Once()]).counts() == {}
+    assert model._decode([], [AtMostOnce()]).counts() == {}
 
 
 def test_allowed_labels_and_constraints_hold_together(model: Model) -> None:
     given = [[None] * 4 + ["I-NP"]]
-    (found,) = model.predict([TWO], constraints=[Once(), AtMost("O", 0)], given=given)
+    (found,) = model.predict([TWO], constraints=[AtMostOnce(), AtMost("O", 0)], given=given)
     assert found == ["B-NP", "I-NP", "I-NP", "I-NP", "I-NP"]
 
 
@@ -72,8 +74,8 @@ def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
     many = [TWO] * 3 + [[["dog"]]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("crfkit.models.scoring._CELLS", 1)
-        assert len(model.predict(many, constraints=[Once()])) == 4
-        with pytest.raises(inference.InfeasibleError, match=r"sequence 3 has no labeling .* k=2"):
+        assert len(model.predict(many, constraints=[AtMostOnce()])) == 4
+        with pytest.raises(InfeasibleError, match=r"sequence 3 has no labeling .* k=2"):
             model.predict(many, constraints=[AtLeast("NP", 2)])
     with pytest.warns(RuntimeWarning, match=r"1 of 4 sequences \(first: 3\)"):
         found = model.predict(many, constraints=[AtLeast("NP", 2)], infeasible="free")
@@ -82,7 +84,7 @@ def test_parts_of_the_data_are_counted_from_the_beginning(model: Model) -> None:
 
 def test_posterior_decoding_is_refused(model: Model) -> None:
     with pytest.raises(ValueError, match='constraints on whole labelings need method="viterbi"'):
-        model.predict([TWO], method="posterior", constraints=[Once()])
+        model.predict([TWO], method="posterior", constraints=[AtMostOnce()])
     with pytest.raises(ValueError, match="'VP' matches no label"):
         model.constrained([AtMost("VP", 1)])
 
@@ -104,16 +106,16 @@ def test_a_file_keeps_constraints(model: Model, tmp_path: Path) -> None:
         None,
         [3],
         [{"kind": "Never"}],
-        [{"kind": "Once"}],
-        [{"kind": "Once", "labels": 3}],
+        [{"kind": "AtMostOnce"}],
+        [{"kind": "AtMostOnce", "labels": 3}],
         [{"kind": "AtMost", "label": "NP", "k": "one"}],
         [{"kind": "AtMost", "label": "NP", "k": -1}],
         [{"kind": "AtMost", "label": "VP", "k": 1}],
         [{"kind": "AtMost", "label": {"end": "START"}, "k": 1}],
         [{"kind": "AtMost", "label": {"pattern": "(a*)*", "flags": 32}, "k": 1}],
         [{"kind": "Before", "a": "NP", "b": None}],
-        [{"kind": "Linear", "terms": [["NP", None]], "bound": 1}],
-        [{"kind": "Linear", "terms": [], "bound": 1}],
+        [{"kind": "LinearConstraint", "terms": [["NP", None]], "bound": 1}],
+        [{"kind": "LinearConstraint", "terms": [], "bound": 1}],
         [{"kind": "AtMost", "label": "NP", "k": 1}] * 10**7,
     ],
     ids=range(14),
@@ -129,7 +131,7 @@ def test_damaged_constraints_are_refused(model: Model, plain: Any) -> None:
 
 def test_other_formats_refuse_constraints(model: Model, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="constraints on whole labelings, which CRFsuite's format cannot"):
-        write_model(model.constrained([Once()]), tmp_path / "m", "crfsuite")
+        write_model(model.constrained([AtMostOnce()]), tmp_path / "m", "crfsuite")
 
 
 @pytest.mark.parametrize("kind", [ChainCRF, MEMM, SemiCRF])
@@ -152,5 +154,5 @@ def test_estimators_keep_constraints(kind: Any) -> None:
 def test_hidden_markov_models_keep_constraints() -> None:
     words = [[word for (word,) in x] for x in X]
     hmm = HMM(features="w[0]").fit(words, Y)
-    found = hmm.model_.predict([["the", "dog", "sees", "a", "cat"]], constraints=[Once()])[0]
+    found = hmm.model_.predict([["the", "dog", "sees", "a", "cat"]], constraints=[AtMostOnce()])[0]
     assert [tag[0] for tag in found].count("B") == 1

@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import Graph, GraphCRF, inference
 from crfkit.graphs import Clique
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from tests.cases.graph_data import graphs, latent_chains
 
 

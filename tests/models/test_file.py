@@ -24,13 +24,15 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.data.sink import write_bytes
-from crfkit.features import Extractor, Field, ItemExtractor, Recipe, Template
+from crfkit.errors import ModelFileError
+from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.features.recipe import Field, Template
 from crfkit.linear.layout import Layout
 from crfkit.models.files import about, read_model, write_model
 from crfkit.models.files.compact import without_idle
 from crfkit.models.files.native import FORMAT
 from crfkit.models.model import Names
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import pack, unpack
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid, Require, Scheme, SegmentLength
 from crfkit.structures.rules import constraints_of, plain_constraints
 from tests.cases.models import native_model
@@ -183,7 +185,7 @@ def test_rules_come_back() -> None:
 
 def test_recipes_of_every_dialect_come_back() -> None:
     texts = {"crfpp": "U00:%x[-1,0]\nB", "wapiti": '*\nu:%m[ 0,0,"\\"?.$"]'}
-    from crfkit.features import parse_recipe
+    from crfkit.features.dialects import parse_recipe
 
     recipes = [parse_recipe(text, dialect) for dialect, text in texts.items()]  # type: ignore[arg-type]
     recipes += [

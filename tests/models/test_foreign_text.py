@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import Model, data, inference
+import crfkit
+from crfkit import Model, inference
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, ItemExtractor, parse_crfpp
+from crfkit.features import Extractor, ItemExtractor
+from crfkit.features.crfpp import parse_crfpp
 from crfkit.models.files import about, doubled, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.plain import edge_strings
@@ -66,7 +68,7 @@ def blocks(path: Path) -> Iterator[list[str]]:
 )
 def test_crfpp_tags_and_marginals(file: str, answers: str) -> None:
     model = read_model(GOLDEN / "crfpp" / file)
-    potentials = scores(model, data.read(GOLDEN / "crfpp" / "test.txt", format="crfpp"))  # type: ignore[arg-type]
+    potentials = scores(model, crfkit.read(GOLDEN / "crfpp" / "test.txt", format="crfpp"))  # type: ignore[arg-type]
     names, ptr = model.labels.strings(), potentials.seq_ptr
     best, total = inference.decode(potentials), inference.log_partition(potentials)
     p = inference.marginals(potentials).node
@@ -82,7 +84,7 @@ def test_crfpp_tags_and_marginals(file: str, answers: str) -> None:
 @needs_golden
 def test_crfpp_best_labelings() -> None:
     model = read_model(GOLDEN / "crfpp" / "model")
-    potentials = scores(model, data.read(GOLDEN / "crfpp" / "test.txt", format="crfpp"))  # type: ignore[arg-type]
+    potentials = scores(model, crfkit.read(GOLDEN / "crfpp" / "test.txt", format="crfpp"))  # type: ignore[arg-type]
     names, total = model.labels.strings(), inference.log_partition(potentials)
     expected = list(blocks(GOLDEN / "crfpp" / "test.n5.txt"))
     found = [(y, total[n]) for n, ys in enumerate(inference.kbest(potentials, 5)) for y in ys]
@@ -205,7 +207,7 @@ def test_wapiti_scores_and_marginals(name: str) -> None:
     folder = GOLDEN / "wapiti"
     model = read_model(folder / f"model_{name}.txt.gz")
     assert model.layout.order == (0 if name == "maxent" else 1)
-    potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
+    potentials = scores(model, crfkit.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
     names, ptr = model.labels.strings(), potentials.seq_ptr
     best, p = inference.decode(potentials), inference.marginals(potentials).node
     likely = inference.decode(potentials, "posterior")
@@ -225,7 +227,7 @@ def test_wapiti_memm() -> None:
     """Wapiti prints the probability of the labeling, and of each label after the one before."""
     folder = GOLDEN / "wapiti"
     model = read_model(folder / "model_memm.txt.gz")
-    potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
+    potentials = scores(model, crfkit.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
     np.testing.assert_allclose(inference.log_partition(potentials), 0.0, atol=1e-9)
     names, best = model.labels.strings(), inference.decode(potentials)
     expected = list(blocks(folder / "out_memm.score.txt"))
@@ -248,7 +250,7 @@ def test_wapiti_memm() -> None:
 def test_wapiti_best_labelings() -> None:
     folder = GOLDEN / "wapiti"
     model = read_model(folder / "model_lbfgs.txt.gz")
-    potentials = scores(model, data.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
+    potentials = scores(model, crfkit.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
     names = model.labels.strings()
     expected = list(blocks(folder / "out_lbfgs.n4.txt"))
     found = [y for ys in inference.kbest(potentials, 4) for y in ys]

@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from crfkit import FeatureSelection, Model, Stop, data, train
+import crfkit
+from crfkit import FeatureSelection, Model, Stop, train
 from crfkit.cli import app
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, ItemExtractor, Recipe, Template, parse_recipe
+from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.features.dialects import parse_recipe
+from crfkit.features.recipe import Template
 from crfkit.models.files import Kind, guess_kind, read_model, read_model_bytes, write_model
 from crfkit.models.files.assembly import Triples, assemble
 from crfkit.models.files.crfpp_write import crfpp_text as write_crfpp
@@ -71,7 +74,7 @@ def test_golden_crfpp(name: str) -> None:
     written = write_crfpp(model)
     assert parts(written) == parts(original)
     assert (written == original) == (name == "model_l1")  # trained with -f 2, which numbers by name
-    columns = data.read(GOLDEN / "crfpp" / "test.txt", format="crfpp")
+    columns = crfkit.read(GOLDEN / "crfpp" / "test.txt", format="crfpp")
     assert isinstance(columns, Columns)
     assert answers(read_model_bytes(written), columns) == answers(model, columns)
     assert write_crfpp(read_model_bytes(written)) == written
@@ -86,7 +89,7 @@ def test_golden_wapiti(name: str) -> None:
     begin = original.index(b"\n5031:") if b"\n5031:" in original else original.index(b"#qrk#5031")
     assert written[:begin] == original[:begin]  # sizes, patterns, labels
     assert sorted(re.findall(rb"=(.*0x.*)\n", written)) == sorted(re.findall(rb"=(.*0x.*)\n", original))
-    columns = data.read(GOLDEN / "wapiti" / "test.txt", format="wapiti")
+    columns = crfkit.read(GOLDEN / "wapiti" / "test.txt", format="wapiti")
     assert isinstance(columns, Columns)
     assert answers(read_model_bytes(written), columns) == answers(model, columns)
     assert write_wapiti(read_model_bytes(written)) == written

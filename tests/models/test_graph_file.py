@@ -16,14 +16,15 @@ import pytest
 import crfkit
 from crfkit import Graph, GraphCRF, Stop
 from crfkit.cli.show_graph import show_graph
+from crfkit.errors import ModelFileError
 from crfkit.features import ItemExtractor
 from crfkit.graphs import Clique
 from crfkit.models.files import about, read_model
 from crfkit.models.files.graphs import graph_pieces
 from crfkit.models.files.native import any_model_of
 from crfkit.models.graph_model import GraphModel
-from crfkit.models.store import ModelFileError, pack, unpack
-from crfkit.structures import GraphBatch
+from crfkit.models.store import pack, unpack
+from crfkit.structures.graphs.batch import GraphBatch
 from tests.cases.cli import run
 
 WEIGHTS = 4 + 4 + 3 + 6 + 2 + 0 + 2

@@ -11,9 +11,10 @@ import pytest
 from crfkit import Model
 from crfkit._safe.expressions.expression import expression_of
 from crfkit.data.formats.columns import Columns
+from crfkit.errors import ModelFileError
 from crfkit.features import Extractor, Recipe
 from crfkit.models.files import read_model_bytes
-from crfkit.models.store import Array, ModelFileError, pack, unpack
+from crfkit.models.store import Array, pack, unpack
 from tests.cases.growth import check_growth, peak_of, seconds_of
 from tests.cases.models import native_model
 

@@ -14,12 +14,12 @@ import pytest
 
 from crfkit import MEMM, ChainCRF, FactorialCRF, HiddenChainCRF, Model, SemiCRF
 from crfkit.data.formats.columns import Columns
-from crfkit.errors import DataWarning, UnknownAttributesWarning
+from crfkit.errors import DataWarning
 from crfkit.estimators.classic import KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
 from crfkit.models import Tagger
 from crfkit.models.files import write_model
-from crfkit.models.known import inside
+from crfkit.models.known import UnknownAttributesWarning, inside
 from crfkit.training import Induction, induce
 from tests.cases.cli import run
 

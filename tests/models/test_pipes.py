@@ -15,10 +15,10 @@ import pytest
 import crfkit
 from crfkit import BoostedCRF, Model, Stop, train
 from crfkit.data import opening, source
+from crfkit.errors import ModelFileError
 from crfkit.estimators.classic import CodeCRF, KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
 from crfkit.models.files import about, read_model, write_model
-from crfkit.models.store import ModelFileError
 from crfkit.training import BlockedData, Checkpoints
 from crfkit.training.runs.tree import read_tree
 

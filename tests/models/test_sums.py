@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 import crfkit
 from crfkit import Model, Stop, train
 from crfkit._native import xxh64
+from crfkit.errors import ModelFileError
 from crfkit.features import ItemExtractor
-from crfkit.models.store import ModelFileError, pack, unpack
+from crfkit.models.store import pack, unpack
 from crfkit.training import BlockedData
 from crfkit.training.runs.tree import read_tree, write_tree
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.features import ItemExtractor
 from crfkit.models.tags import Spelling, as_segments, scheme_of, segmented
 from crfkit.structures.gold import Path

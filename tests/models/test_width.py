@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import ChainCRF, Model
 from crfkit.data import Columns
-from crfkit.training import Stop
+from crfkit.training.stop import Stop
 from tests.cases.cli import run
 
 ROWS = [[("the", "D", "X"), ("dog", "N", "Y")], [("a", "D", "X"), ("cat", "N", "Y")]] * 2

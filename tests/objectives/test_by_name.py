@@ -9,7 +9,7 @@ import pytest
 
 from crfkit import ChainCRF, train
 from crfkit.features import ItemExtractor
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.training import BlockedData
 from tests.cases.cli import run, written
 from tests.cases.estimators import NEAR, X_TEST, Y_TEST, X, Y
@@ -21,7 +21,7 @@ SMOOTH = [name for name, objective in OBJECTIVES.items() if objective.smooth]
 def test_objectives_train_by_name(name: str) -> None:
     crf = ChainCRF(objective=name, n_jobs=1).fit(X, Y)
     assert crf.predict(X_TEST) == Y_TEST
-    model = train(ItemExtractor()(X, Y), objective=name, threads=1)
+    model = train(ItemExtractor()(X, Y), objective=name, n_jobs=1)
     np.testing.assert_array_equal(model.w, crf.model_.w)
 
 
@@ -29,7 +29,7 @@ def test_objectives_train_by_name(name: str) -> None:
 def test_blocks_on_disk_give_the_same_optimum(name: str, tmp_path: Path) -> None:
     data = ItemExtractor()(X, Y)
     blocks = BlockedData.write(tmp_path, (data[i : i + 7] for i in range(0, 24, 7)))
-    given, whole = (train(d, objective=name, optimizer=NEAR, threads=1) for d in (blocks, data))
+    given, whole = (train(d, objective=name, optimizer=NEAR, n_jobs=1) for d in (blocks, data))
     np.testing.assert_allclose(given.w, whole.w, atol=1e-5)
 
 

@@ -7,8 +7,9 @@ from dataclasses import fields
 
 import pytest
 
-from crfkit.objectives import OBJECTIVES
-from crfkit.objectives.penalized import Penalized, _with_parameters
+from crfkit._safe.documented import with_parameters
+from crfkit.objectives.penalized import Penalized
+from crfkit.objectives.registry import OBJECTIVES
 
 
 def documented(text: str) -> list[str]:
@@ -33,5 +34,5 @@ def test_options_come_before_examples() -> None:
 
 def test_a_class_without_parameters_gets_those_of_the_penalty() -> None:
     shared = "Options.\n\n    Parameters\n    ----------\n    l2 : float\n        Strength.\n"
-    assert documented(_with_parameters("A loss.", shared)) == ["l2"]
-    assert documented(_with_parameters("A loss.\n\nParameters\n----------\nk : int\n", shared)) == ["l2", "k"]
+    assert documented(with_parameters("A loss.", shared)) == ["l2"]
+    assert documented(with_parameters("A loss.\n\nParameters\n----------\nk : int\n", shared)) == ["l2", "k"]

@@ -10,7 +10,7 @@ import pytest
 from crfkit import Graph
 from crfkit.arrays import Floats, Ids
 from crfkit.graphs import Clique
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.structures.graphs.gold import GraphGold
 from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 from tests.cases.graphs import grid, random_graph

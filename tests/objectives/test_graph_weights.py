@@ -13,7 +13,7 @@ from crfkit.inference.methods import Enumeration
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.objectives import PseudoLikelihood
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 
 PTR = np.array([0, 3, 5, 6])
 

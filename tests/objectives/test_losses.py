@@ -14,8 +14,9 @@ from crfkit.data.batch import Batch
 from crfkit.inference.reference.enumeration import Outcome, enumerate_labelings
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
-from crfkit.objectives import OBJECTIVES, Likelihood, MaxMargin
+from crfkit.objectives import Likelihood, MaxMargin
 from crfkit.objectives.classic import Exponential, MarginalLikelihood
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid, Scheme, SegmentLength
 from crfkit.structures.gold import Path
@@ -55,9 +56,8 @@ def log_sum(scores: list[float]) -> float:
     return float(np.logaddexp.reduce(scores)) if scores else -np.inf
 
 
-def softmax_margin(every: list[Outcome], gold: Outcome) -> float:
-    wrong = [sum(a != b for a, b in zip(y.labels, gold.labels, strict=True)) for y in every]
-    return log_sum([y.score + cost for y, cost in zip(every, wrong, strict=True)]) - gold.score
+def with_cost(every: list[Outcome], gold: Outcome) -> list[float]:
+    return [y.score + sum(a != b for a, b in zip(y.labels, gold.labels, strict=True)) for y in every]
 
 
 def pseudo(every: list[Outcome], gold: Outcome) -> float:
@@ -75,7 +75,9 @@ def marginal(every: list[Outcome], gold: Outcome) -> float:
 
 #: The loss of one sequence, from the scores of all its labelings and from its gold one.
 BY_LABELINGS: dict[str, Callable[[list[Outcome], Outcome], float]] = {
-    "softmax-margin": softmax_margin,
+    "perceptron": lambda every, gold: max(y.score for y in every) - gold.score,
+    "max-margin": lambda every, gold: max(with_cost(every, gold)) - gold.score,
+    "softmax-margin": lambda every, gold: log_sum(with_cost(every, gold)) - gold.score,
     "pseudo-likelihood": pseudo,
     "marginal-likelihood": marginal,
 }
@@ -85,7 +87,7 @@ CASES = [
     for structure in STRUCTURES
     for edges in (False, True)
     if not edges or structure in ("order 1", "constraints", "semi")
-    if structure != "semi" or objective == "softmax-margin"
+    if structure != "semi" or objective in ("perceptron", "max-margin", "softmax-margin")
 ]
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from crfkit import HiddenChainCRF, Likelihood
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.optimize import EM, LBFGS, Penalty
-from crfkit.optimize.problem import Latent, NotCoveredError
+from crfkit.optimize.problem import Latent
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.structure import Structure
 from tests.cases.hidden import turning
@@ -55,17 +56,6 @@ def test_the_objective_never_rises_and_ends_where_the_gradient_is_zero(maximizat
     assert loss.value_and_grad(direct.w, gradient) + penalty.value(direct.w) == pytest.approx(
         before, rel=1e-8
     )
-
-
-def test_a_run_goes_on_from_its_state() -> None:
-    loss = loss_with_sets(Chain(3))
-    penalty, w = Penalty(l2=0.5), np.random.default_rng(2).normal(size=loss.size)
-    run = EM().start(loss, penalty, w)
-    for _ in range(3):
-        run.step()
-    again = EM().start(loss, penalty, w, state=run.state())
-    assert again.step().objective == run.step().objective
-    assert again.w.tobytes() == run.w.tobytes()
 
 
 def test_hidden_states_by_em() -> None:

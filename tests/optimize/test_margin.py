@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MaxMargin
@@ -25,7 +26,6 @@ from crfkit.optimize.margin.certified import ShareWeights
 from crfkit.optimize.margin.native_visits import NativeVisits, visits_of
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.visits import SparseVisits
-from crfkit.optimize.problem import NotCoveredError
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid
 from crfkit.training.choose import check_suits
@@ -175,25 +175,6 @@ def features(loss: LinearLoss, n: int, label: tuple[int, ...]) -> Floats:
     out[index[("start", None, label[0])]] += 1.0
     out[index[("stop", None, label[-1])]] += 1.0
     return out
-
-
-@pytest.mark.parametrize("kind", ["plain", "order 2", "segments"])
-@pytest.mark.parametrize("name", METHODS)
-def test_a_resumed_run_gives_the_same_bits(name: str, kind: str, tmp_path: Any) -> None:
-    from crfkit.training.runs.tree import read_tree, write_tree
-
-    loss = made(kind, LENGTHS)
-    penalty, method = penalty_of(loss), METHODS[name](gap=1e-9)
-    whole = method.start(loss, penalty, np.zeros(loss.size))
-    first = method.start(loss, penalty, np.zeros(loss.size))
-    for run in (whole, first):
-        for _ in range(4):
-            run.step()
-    write_tree(tmp_path / "state", {"run": first.state()})
-    again = method.start(loss, penalty, np.zeros(loss.size), state=read_tree(tmp_path / "state")["run"])
-    for _ in range(8):
-        assert again.step() == whole.step()
-        assert again.w.tobytes() == whole.w.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["plain", "values", "weights", "observed", "constraints"])

@@ -12,12 +12,13 @@ from scipy.optimize import LinearConstraint, minimize
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood, MaxMargin
 from crfkit.optimize import Penalty
 from crfkit.optimize.classic import SMO, ExponentiatedMargin
-from crfkit.optimize.problem import End, NotCoveredError
+from crfkit.optimize.problem import End
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.structures.constraints import Forbid
 from tests.cases.batches import random_batch
@@ -190,18 +191,6 @@ def test_exponentiated_gradient_takes_every_structure(method: str, structure: An
         pass
     assert step.end is End.CONVERGED
     assert step.gap <= 1e-3 * step.objective
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_state_gives_the_same_bits(method: str) -> None:
-    loss, penalty = loss_of(*CASES["edge attributes"])
-    run = METHODS[method].start(loss, penalty, np.zeros(loss.size))
-    run.step()
-    state = run.state()
-    expected = [run.step() for _ in range(2)]
-    again = METHODS[method].start(loss, penalty, np.zeros(loss.size), state=state)
-    assert [again.step() for _ in range(2)] == expected
-    assert again.w.tobytes() == run.w.tobytes()
 
 
 @pytest.mark.parametrize("method", METHODS)

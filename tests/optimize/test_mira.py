@@ -110,23 +110,6 @@ def test_the_native_loop_learns_what_the_general_one_does(name: str, observed: b
     assert (native.right == general.right).all()
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_goes_on_from_a_state_with_the_same_bits(name: str) -> None:
-    data = batch(values=True)
-    loss, method = Perceptron().bind(layout_of(data), Chain(L), data), METHODS[name]
-    zero = np.zeros(loss.size)
-    whole, first = (method.start(loss, Penalty(), zero) for _ in range(2))
-    for _ in range(5):
-        whole.step()
-    for _ in range(2):
-        first.step()
-    second = method.start(loss, Penalty(), zero, state=first.state())
-    first.step()  # a state is a copy
-    for _ in range(3):
-        second.step()
-    assert (second.w == whole.w).all()
-
-
 def test_ends_where_all_margins_are_kept() -> None:
     label = np.array([0, 1, 2, 2, 1, 0, 0], dtype=np.int32)
     data = Batch(seq_ptr=np.array([0, 3, 5, 7]), attr_ptr=np.arange(8), attr=label, label=label)

@@ -199,22 +199,6 @@ def test_passes_come_near_the_optimum(kind: str) -> None:
         assert reached(method, Penalty(l2=1.0)) == pytest.approx(best, rel=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["edges", "edges, observed", "order 2", "edges, constraints"])
-def test_a_resumed_run_gives_the_same_bits(kind: str) -> None:
-    data, chain, layout = case(kind)
-    for method, penalty in (
-        (SGD(), Penalty(l2=1.0)),
-        (SGDL1(), Penalty(l1=0.5)),
-        (AdaGrad(), Penalty(l2=1.0)),
-    ):
-        problem = Likelihood().bind(layout, chain, data, threads=1)
-        whole = method.start(problem, penalty, np.zeros(problem.size))
-        whole.step()
-        again = method.start(problem, penalty, np.zeros(problem.size), state=whole.state())
-        assert again.step() == whole.step()
-        assert again.w.tobytes() == whole.w.tobytes()
-
-
 @pytest.mark.parametrize("kind", ["edges", "edges, observed", "order 2", "order 2, constraints"])
 def test_margin_visits_are_the_general_ones(kind: str) -> None:
     data, chain, layout = case(kind)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit.errors import NotCoveredError
 from crfkit.linear.group_counts import GroupCounts
 from crfkit.optimize import LBFGS, Optimizer, Penalty
 from crfkit.optimize.classic import (
@@ -17,7 +18,6 @@ from crfkit.optimize.classic import (
     SteepestDescent,
     TruncatedNewton,
 )
-from crfkit.optimize.problem import NotCoveredError
 from tests.cases.losses import Bowl, Crf, Quadratic, crf, finish, least, minimum
 
 METHODS: dict[str, Any] = {

@@ -11,6 +11,7 @@ import pytest
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.feature_counts import feature_counts
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
@@ -19,7 +20,7 @@ from crfkit.objectives import Likelihood
 from crfkit.objectives.classic import Exponential
 from crfkit.optimize import LBFGS
 from crfkit.optimize.classic import ParallelUpdate
-from crfkit.optimize.problem import End, NotCoveredError, Penalty
+from crfkit.optimize.problem import End, Penalty
 from crfkit.structures import Chain, SemiMarkov
 from tests.cases.batches import random_batch
 
@@ -126,20 +127,6 @@ def test_the_optimum_is_that_of_lbfgs() -> None:
             ends.append((step.objective, run.w))
         assert ends[0][0] == pytest.approx(ends[1][0], rel=1e-7)
         np.testing.assert_allclose(ends[0][1], ends[1][1], atol=1e-3)
-
-
-def test_goes_on_from_a_state_with_the_same_bits() -> None:
-    loss, zero = bound(*structures()[0]), np.zeros(bound(*structures()[0]).size)
-    whole = ParallelUpdate().start(loss, Penalty(l2=0.5), zero)
-    first = ParallelUpdate().start(loss, Penalty(l2=0.5), zero)
-    for _ in range(6):
-        whole.step()
-    for _ in range(3):
-        first.step()
-    second = ParallelUpdate().start(loss, Penalty(l2=0.5), zero, state=first.state())
-    for _ in range(3):
-        second.step()
-    assert (second.w == whole.w).all()
 
 
 def test_what_is_refused() -> None:

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from crfkit.optimize import LBFGS, Penalty
-from crfkit.optimize.batch.linesearch import Trial, Wolfe
-from crfkit.optimize.batch.pairs import Pairs
-from crfkit.optimize.batch.vectors import Vectors
+from crfkit.optimize.batch.descent import Trial, Wolfe
+from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
 from tests.cases.losses import Quadratic
 
 # ---- vectors
@@ -33,7 +32,10 @@ def test_vector_kernels_equal_numpy_for_any_number_of_threads(F: int) -> None:
         found += [vectors.add_l2(np.array([0.5]), w, gradient, z), gradient]
         pseudo, moved = np.empty(F), np.empty(F)
         found += [vectors.pseudo_gradient(np.array([0.7]), w, y, pseudo), pseudo]
-        found += [vectors.align(np.array([0.7]), pseudo, direction), direction]
+        found += [
+            vectors.downhill_within([], [], np.zeros(0), np.array([0.7]), w, pseudo, direction),
+            direction,
+        ]
         found += [vectors.move_in_orthant(np.array([0.7]), w, pseudo, direction, 0.3, moved), moved]
         results.append(found)
     for other in results[1:]:
@@ -43,7 +45,7 @@ def test_vector_kernels_equal_numpy_for_any_number_of_threads(F: int) -> None:
     def close(actual: Any, desired: Any) -> None:
         np.testing.assert_allclose(actual, desired, rtol=1e-12, atol=1e-10)
 
-    dots, combined, l2, gradient, ps, pseudo, slope, aligned, sums, moved = results[0]
+    dots, combined, l2, gradient, ps, pseudo, slope, down, sums, moved = results[0]
     close(dots, np.array([x, y, z]) @ np.array([v, w]).T)
     close(combined, y + 2 * z + 3 * v + 4 * w)
     g = y + 0.5 * w
@@ -52,8 +54,8 @@ def test_vector_kernels_equal_numpy_for_any_number_of_threads(F: int) -> None:
     expected = np.where(w > 0, y + 0.7, np.where(w < 0, y - 0.7, np.sign(y) * np.maximum(abs(y) - 0.7, 0)))
     close(pseudo, expected)
     close(ps, [expected @ expected, 0.7 * abs(w).sum()])
-    d = np.where(z * expected < 0, z, 0.0)
-    close(aligned, d)
+    d = -expected
+    close(down, d)
     assert slope == pytest.approx(float(d @ expected), rel=1e-12)
     there = w + 0.3 * d
     there = np.where(there * np.where(w != 0, w, -expected) > 0, there, 0.0)
@@ -70,9 +72,6 @@ def test_strengths_may_differ_by_weight() -> None:
     np.testing.assert_allclose(gradient, y + strength * w)
     vectors.pseudo_gradient(strength, w, y, pseudo)
     np.testing.assert_allclose(pseudo, y + strength * np.sign(w))
-    d = np.ones(F)
-    vectors.align(strength, pseudo, d)
-    np.testing.assert_array_equal(d, np.where((strength > 0) & (pseudo >= 0), 0.0, 1.0))
     with pytest.raises(ValueError, match="l2 has 3 entries, expected 1001"):
         vectors.add_l2(np.ones(3), w, gradient, None)
 
@@ -89,6 +88,56 @@ def test_a_run_gives_the_same_bits_for_any_number_of_threads() -> None:
 
 
 # ---- pairs
+
+
+@pytest.mark.parametrize("F", [37, 1 << 16])  # doubles, and numbers of 16 bits
+def test_under_l1_the_recursion_is_on_the_weights_that_may_move(F: int) -> None:
+    rng = np.random.default_rng(F)
+    w = np.where(rng.random(F) < 0.5, 0.0, rng.normal(size=F))
+    pseudo = np.where((w == 0.0) & (rng.random(F) < 0.6), 0.0, rng.normal(size=F))
+    l1 = np.where(rng.random(F) < 0.1, 0.0, 0.3)  # weights without L1 have no orthant
+    free = (w != 0.0) | (pseudo != 0.0)
+    pairs = KeptPairs(4, Vectors(F))
+    kept: list[tuple[Any, Any]] = []
+    for length in (0.5, 1.0, 2.0, 1.0, 0.25, 1.0):
+        d = rng.normal(size=F)
+        y = d * length * 3.0 + 0.3 * rng.normal(size=F)
+        if length == 2.0:  # curves upwards in all, but not where weights may move: it is left out there
+            y = np.where(free, -y, 40.0 * y)
+        assert pairs.add(d.copy(), length, y.copy(), pseudo)
+        exact = [pairs.vectors.combine([1.0], [], np.empty(F), kept=[x]) for x in (pairs.s[-1], pairs.y[-1])]
+        kept = [*kept, (length * exact[0][free], exact[1][free])][-4:]
+    upward = [(s, y) for s, y in kept if s @ y > 0.0]
+    assert len(upward) == 3
+    q, alphas = pseudo[free], []
+    for s, y in reversed(upward):
+        alphas.append((s @ q) / (s @ y))
+        q = q - alphas[-1] * y
+    q = q * (upward[-1][0] @ upward[-1][1]) / (upward[-1][1] @ upward[-1][1])
+    for (s, y), alpha in zip(upward, reversed(alphas), strict=True):
+        q = q + (alpha - (y @ q) / (s @ y)) * s
+    expected = np.zeros(F)
+    expected[free] = -q
+    expected[(w == 0.0) & (l1 > 0.0) & (expected * pseudo >= 0.0)] = 0.0
+    found = np.full(F, 9.0)
+    slope = pairs.downhill_within(l1, w, pseudo, found)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert slope == pytest.approx(float(expected @ pseudo))
+
+
+def test_under_l1_few_iterations_reach_the_optimum() -> None:
+    rng, K, l1 = np.random.default_rng(1), 300, 5.0
+    rows = (rng.random((600, K)) < 0.9 / np.arange(1, K + 1) ** 0.7).astype(float)  # as words occur
+    problem = Quadratic(rows.T @ rows + 0.1 * np.eye(K), rng.normal(size=K))
+    run = LBFGS(tolerance=1e-6, memory=20).start(problem, Penalty(l1=l1), np.zeros(K))
+    while not (step := run.step()).stopped:
+        pass
+    gradient, moves = np.empty(K), run.w != 0.0
+    problem.value_and_grad(run.w, gradient)
+    assert 0 < np.count_nonzero(moves) < K
+    np.testing.assert_allclose(gradient[moves], -l1 * np.sign(run.w[moves]), atol=1e-4)
+    assert (abs(gradient[~moves]) <= l1).all()
+    assert step.evaluations < 100  # 85; with H of all weights 116
 
 
 def test_pairs_equal_the_two_loop_recursion() -> None:

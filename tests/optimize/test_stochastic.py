@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
@@ -16,40 +15,12 @@ from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.optimize import SGD, SGDL1, AdaGrad
 from crfkit.optimize.classic import BlockCoordinate
-from crfkit.optimize.problem import Penalty, Step
+from crfkit.optimize.problem import Penalty
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid, SegmentLength
+from tests.cases.optima import optimum
+from tests.cases.optima import run_to_end as finish
 from tests.cases.stochastic import BOTH, FLAT, SPARSE, A, L, N, batch, bound, layout_of
-
-
-def optimum(problem: LinearLoss, penalty: Penalty) -> float:
-    """Minimize by L-BFGS-B over w = u - v with u, v >= 0, which makes L1 linear."""
-    F = problem.size
-
-    def objective(both: Any) -> tuple[float, Any]:
-        w = both[:F] - both[F:]
-        gradient = np.empty(F)
-        value = problem.value_and_grad(w, gradient) + penalty.smooth_value(w)
-        gradient += penalty.l2 * w
-        lifted = np.concatenate([gradient + penalty.l1, penalty.l1 - gradient])
-        return value + float(np.sum(penalty.l1 * (both[:F] + both[F:]))), lifted
-
-    found = minimize(
-        objective,
-        np.zeros(2 * F),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * (2 * F),
-        options={"maxiter": 3000, "maxfun": 9000, "ftol": 1e-14, "gtol": 1e-8, "maxcor": 30},
-    )
-    return float(found.fun)
-
-
-def finish(run: Any) -> Step:
-    while True:
-        step: Step = run.step()
-        if step.stopped:
-            return step
 
 
 def exact(problem: LinearLoss, penalty: Penalty, w: Any) -> float:
@@ -144,25 +115,6 @@ def test_same_seed_same_bits_and_another_seed_others(name: str) -> None:
         other = replace(SHORT[name], seed=4).start(problem, PENALTY[name], np.zeros(problem.size))
         finish(other)
         assert (other.w != runs[0].w).any()
-
-
-@pytest.mark.parametrize("name", SHORT)
-def test_resumed_run_gives_the_same_bits(name: str) -> None:
-    problem = bound(batch(values=True, weights=True), observed=True)
-    zero = np.zeros(problem.size)
-    whole, part = (SHORT[name].start(problem, PENALTY[name], zero) for _ in range(2))
-    for _ in range(3):
-        assert repr(whole.step()) == repr(part.step())
-    state = part.state()
-    part.step()  # the state is a copy
-    resumed = SHORT[name].start(problem, PENALTY[name], zero, state=state)
-    assert (resumed.w == whole.w).all()
-    while True:
-        a, b = whole.step(), resumed.step()
-        assert repr(a) == repr(b)
-        assert (whole.w == resumed.w).all()
-        if a.stopped:
-            break
 
 
 @pytest.mark.parametrize("name", LONG)

@@ -29,7 +29,7 @@ def test_threads_of_a_pass_end_together(monkeypatch: pytest.MonkeyPatch) -> None
             asked = _native.Stop()
 
             def call(asked: _native.Stop = asked) -> object:
-                return asked.run(lambda: train(data, optimizer="dual", threads=4, stop=stop))
+                return asked.run(lambda: train(data, optimizer="dual", n_jobs=4, stop=stop))
 
             thread = threading.Thread(target=call)
             thread.start()

@@ -11,7 +11,8 @@ import pytest
 
 from crfkit._safe.expressions import LONG, LONGEST, MOST_NESTED, MOST_RATE, Expression, expression_of
 from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, parse_recipe
+from crfkit.features import Extractor
+from crfkit.features.dialects import parse_recipe
 from tests.cases.counted_matching import steps_of_all_ways, steps_of_search
 from tests.cases.growth import check_growth
 

@@ -67,7 +67,7 @@ def test_the_steps_of_all_patterns_of_a_file_are_added_up() -> None:
     chain = Chain(["," * 600 + str(i) for i in range(100)])
     term = [{"pattern": r"(,*)\1\d", "flags": 32}, None, 1.0]
     with pytest.raises(ValueError, match="takes too long on such labels"):
-        globals_of([{"kind": "Linear", "terms": [term] * 600, "bound": 1.0}], chain)
+        globals_of([{"kind": "LinearConstraint", "terms": [term] * 600, "bound": 1.0}], chain)
 
 
 def test_a_large_class_in_a_file_is_refused() -> None:

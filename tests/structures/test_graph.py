@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from crfkit import Graph, inference
 from crfkit.data import Dataset
+from crfkit.errors import InfeasibleError
 from crfkit.features.items import ItemExtractor
 from crfkit.graphs import Clique, scopes
 from crfkit.structures import Table
@@ -154,7 +155,7 @@ def test_a_graph_without_a_labeling_is_named() -> None:
     never = potentials(one=[[0.0, 0.0], [0.0, 0.0], [NEVER, NEVER], [0.0, 0.0]])
     assert inference.log_partition(never)[1] == NEVER
     for query in (inference.marginals, inference.decode, inference.entropy, inference.sample):
-        with pytest.raises(inference.NoLabelingError, match="graph 1 has no labeling"):
+        with pytest.raises(InfeasibleError, match="graph 1 has no labeling"):
             query(never)
 
 

@@ -16,9 +16,10 @@ from crfkit.data import Dataset
 from crfkit.data.locks import LOCK
 from crfkit.data.sink import write_bytes
 from crfkit.models.store import pack
-from crfkit.training import BlockedData, Stop
+from crfkit.training import BlockedData
 from crfkit.training.events import Progress
 from crfkit.training.runs.tree import read_tree, write_tree
+from crfkit.training.stop import Stop
 from tests.cases.damaged_runs import MISSING, damaged, damages, fuzz_blocks, fuzz_checkpoint, labeled, places
 
 STATES = ("run", "w")  # of optimizers: tests/optimize/test_damaged_states.py
@@ -30,7 +31,7 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fit(data: Dataset | BlockedData, folder: Path | None = None, iterations: int = 4, **more: Any) -> Model:
-    options: dict[str, Any] = {"optimizer": "lbfgs", "progress": False, "threads": 1, **more}
+    options: dict[str, Any] = {"optimizer": "lbfgs", "progress": False, "n_jobs": 1, **more}
     return train(data, stop=Stop(max_iterations=iterations), checkpoint=folder, **options)
 
 

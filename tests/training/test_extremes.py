@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crfkit import Chain, SemiMarkov, Stop, train
 from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.problem import Step
 from crfkit.training.choose import NAMES
 from crfkit.training.runs.convergence import certify

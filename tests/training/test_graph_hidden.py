@@ -16,7 +16,7 @@ from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.objectives import MaxMargin, PseudoLikelihood
 from crfkit.optimize import EM, LBFGS
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.evidence import without_observed
 from tests.cases.graph_data import graphs, latent_chains
 

@@ -17,19 +17,20 @@ import pytest
 from crfkit import Chain, ChainCRF, FeatureSelection, Graph, GraphCRF
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
+from crfkit.errors import MethodError, NotCoveredError
 from crfkit.graphs import Clique, scopes
 from crfkit.inference.methods import BeliefPropagation, ExpectationPropagation, MeanField, TreeReweighted
-from crfkit.inference.methods.method import Method, MethodError
+from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
-from crfkit.objectives import OBJECTIVES, ON_GRAPHS
+from crfkit.objectives.registry import OBJECTIVES, ON_GRAPHS
 from crfkit.optimize import LBFGS
-from crfkit.optimize.problem import NotCoveredError, Penalty
+from crfkit.optimize.problem import Penalty
 from crfkit.optimize.sequential.minibatch import MiniBatches
 from crfkit.optimize.sequential.sequences import PerceptronSequences
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.choose import NAMES, by_name, check_suits
 from crfkit.training.choose import ON_GRAPHS as MORE_NAMES
 from tests.cases.graph_data import graphs, grid

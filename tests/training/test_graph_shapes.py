@@ -18,7 +18,7 @@ from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.layout import Layout
 from crfkit.objectives import MaxMargin, Perceptron, PseudoLikelihood, SoftmaxMargin
-from crfkit.structures import GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
 from tests.cases.graph_data import any_graphs
 
 Array = NDArray[Any]

@@ -18,7 +18,7 @@ from crfkit.arrays import Bools, Pointers
 from crfkit.data import Dataset
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import labeled
 from crfkit.features import Conjunctions, ItemExtractor
 from crfkit.models import Tagger
 from crfkit.structures import LocalChain
@@ -216,7 +216,7 @@ def test_a_task_that_needs_a_conjunction_is_solved(tmp_path: Path) -> None:
         ItemExtractor()(X, y),
         ItemExtractor()(new, gold),
         induction=Induction(rounds=4, per_round=8, margin=1.0),
-        told=heard.append,
+        on_round=heard.append,
         progress=False,
     )
     assert tuple(heard) == found.rounds

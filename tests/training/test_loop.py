@@ -17,7 +17,7 @@ from crfkit.optimize.problem import End, Step
 from crfkit.training.events import Event, Progress
 from crfkit.training.runs.convergence import certify
 from crfkit.training.runs.loop import NothingLearnedError, RunInfo, follow
-from crfkit.training.runs.record import RunRecord, seconds_left
+from crfkit.training.stop import RunRecord, seconds_left
 from tests.cases.descent import Descent
 from tests.cases.sentences import dataset
 

@@ -26,14 +26,20 @@ warnings.simplefilter("ignore")
 time.sleep(0.3)  # whatever imports have started is over
 process, thread = time.process_time(), time.thread_time()
 while time.thread_time() - thread < 0.5:
-    train(given, objective=objective, optimizer=method, threads=1, stop=stop, progress=False)
+    train(given, objective=objective, optimizer=method, n_jobs=1, stop=stop, progress=False)
 print((time.process_time() - process) / (time.thread_time() - thread))
 """
 
 
 @pytest.mark.parametrize(
     "method",
-    ["auto", "lbfgs", "plbfgs", "owlqn", "cg", "newton", "one-slack", "bcfw", "mira"],
+    [
+        *("auto", "bcfw"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("lbfgs", "plbfgs", "owlqn", "cg", "newton", "one-slack", "mira")
+        ),
+    ],
 )
 def test_one_thread_keeps_one_core_busy(method: str) -> None:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}

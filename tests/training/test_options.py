@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from crfkit import ChainCRF
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.linear.features import Likely
 from crfkit.structures.constraints import Forbid, Scheme
-from crfkit.training import BlockedData, Likely
+from crfkit.training import BlockedData
 from tests.cases.sentences import dataset
 
 # As a program without types would call them.
@@ -28,9 +28,7 @@ NOTHING: Any = object()  # no data: what is refused for it has come too late
 
 #: Options of objects, a value, and how they are written.
 OF_OBJECTS = [
-    ("order", 2, "structure=Chain(order=2)"),
     ("constraints", [], "structure=Chain(constraints=[])"),
-    ("min_count", 3, "selection=FeatureSelection(min_count=3)"),
     ("count", "value", "selection=FeatureSelection(count='value')"),
     ("transitions", "none", "selection=FeatureSelection(transitions='none')"),
     ("start", True, "selection=FeatureSelection(start=True)"),
@@ -39,7 +37,6 @@ OF_OBJECTS = [
     ("dev_every", 3, "stop=Stop(dev_every=3)"),
     ("tolerance", 0.1, "stop=Stop(tolerance=0.1)"),
     ("max_seconds", 9, "stop=Stop(max_seconds=9)"),
-    ("max_iterations", 9, "stop=Stop(max_iterations=9)"),
 ]
 
 
@@ -52,29 +49,15 @@ def said(call: Any, *given: Any, **options: Any) -> str:
 @pytest.mark.parametrize(("name", "value", "written"), OF_OBJECTS, ids=[name for name, *_ in OF_OBJECTS])
 def test_options_of_objects_are_refused_with_the_object(name: str, value: Any, written: str) -> None:
     assert said(train, NOTHING, **{name: value}) == f"train has no option {name}: write {written}"
-    if name == "constraints":  # those of whole labelings are an option of ChainCRF
-        wrong: Any = ChainCRF(constraints=[Scheme("BIO")])  # type: ignore[list-item]
-        assert "give it to the structure, as in Chain(constraints=[...])" in said(
-            wrong.fit, [[["a"]]], [["O"]]
-        )
-        return
-    if name in ("order", "min_count", "max_iterations"):  # parameters of estimators too
-        assert ChainCRF(**{name: value}).get_params()[name] == value
-        return
-    hint = f"ChainCRF has no option {name}: write {written}"
-    assert said(ChainCRF, **{name: value}) == hint
-    with pytest.raises(ValueError, match=re.escape(hint)):
-        ChainCRF().set_params(**{name: value})
 
 
 def test_several_options_at_once() -> None:
-    assert said(train, NOTHING, order=2, min_count=3, start=True) == (
-        "train has no option order, min_count, start: "
-        "write structure=Chain(order=2), selection=FeatureSelection(min_count=3, start=True)"
+    assert said(train, NOTHING, constraints=[], count="value", start=True) == (
+        "train has no option constraints, count, start: "
+        "write structure=Chain(constraints=[]), selection=FeatureSelection(count='value', start=True)"
     )
     assert said(train, NOTHING, c2=1.0, min_freq=2).startswith(
-        "train has no option c2, min_freq: write objective=Likelihood(l2=2.0), "
-        "selection=FeatureSelection(min_count=2)"
+        "train has no option c2, min_freq: write l2=2.0, min_count=2"
     )
     assert "extractor: leave it out: the data know" in said(train, NOTHING, extractor=ItemExtractor())
     assert "fit(X, y, progress=True)" in said(ChainCRF, progress=True)
@@ -83,10 +66,35 @@ def test_several_options_at_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("flat", "whole"),
+    [
+        ({"l1": 0.5, "l2": 0.25}, {"objective": crfkit.Likelihood(l1=0.5, l2=0.25)}),
+        ({"order": 2}, {"structure": Chain(order=2)}),
+        ({"min_count": 2}, {"selection": FeatureSelection(min_count=2)}),
+        ({"max_iterations": 3}, {"stop": Stop(max_iterations=3)}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_everybody_turns_is_a_parameter_of_its_own(flat: dict[str, Any], whole: dict[str, Any]) -> None:
+    data, other = dataset(8), train(dataset(8))
+    short, long = train(data, **flat), train(data, **whole)
+    assert np.array_equal(short.w, long.w)
+    assert not np.array_equal(short.w, other.w)
+    with pytest.raises(ValueError, match=f"{next(iter(flat))}=.* is given beside {next(iter(whole))}="):
+        train(data, **flat, **whole)
+
+
+def test_a_state_that_is_drawn_is_recorded() -> None:
+    drawn = {train(dataset(2), random_state=None).training.random_state for _ in range(2)}
+    assert len(drawn) == 2
+    assert train(dataset(2), random_state=7).training.random_state == 7
+
+
+@pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda: train(NOTHING, max_iteration=5), TypeError, r"mean stop=Stop\(max_iterations=5\)\?"),
-        (lambda: train(NOTHING, ordr=2), TypeError, r"did you mean structure=Chain\(order=2\)\?"),
+        (lambda: train(NOTHING, max_iteration=5), TypeError, "did you mean 'max_iterations'"),
+        (lambda: train(NOTHING, ordr=2), TypeError, "did you mean 'order'"),
         (lambda: train(NOTHING, selecton="all"), TypeError, "did you mean 'selection'?"),
         (
             lambda: train(NOTHING, structure="chian"),
@@ -108,9 +116,12 @@ def test_several_options_at_once() -> None:
             r"selection=FeatureSelection\(which=Likely\(",
         ),
         (lambda: train(NOTHING, stop=50), TypeError, r"stop is 50, expected Stop\(...\)"),
-        (lambda: train(NOTHING, stop=None), TypeError, r"stop is None, expected Stop\(...\)"),
-        (lambda: train(NOTHING, seed="1"), TypeError, "seed is '1', of type str, expected a number"),
-        (lambda: train(NOTHING, threads="1"), TypeError, "threads is '1'"),
+        (
+            lambda: train(NOTHING, random_state="1"),
+            TypeError,
+            "random_state is '1', of type str, expected a number",
+        ),
+        (lambda: train(NOTHING, n_jobs="1"), TypeError, "n_jobs is '1'"),
         (lambda: train(NOTHING, listeners=print), TypeError, "expected a list: listeners="),
         (lambda: train(NOTHING, checkpoint=3), TypeError, "checkpoint is 3, expected a folder"),
         (lambda: Chain(order=9), ValueError, "order is 9, expected 0 to 8"),

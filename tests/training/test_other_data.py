@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
-from crfkit.optimize.problem import NotCoveredError
 from crfkit.training.choose import NAMES, by_name, check_suits
 from tests.cases.matrix import STRUCTURES, data, goal, penalty_of
 

@@ -9,10 +9,11 @@ import pytest
 
 from crfkit import GraphCRF, Likelihood, Stop
 from crfkit.arrays import Floats
+from crfkit.errors import NotCoveredError
 from crfkit.inference.methods import Elimination
 from crfkit.objectives import ContrastiveDivergence, Perceptron, SampleRank
 from crfkit.optimize import LBFGS, Optimizer, Penalty
-from crfkit.optimize.problem import NotCoveredError, Run, evaluate
+from crfkit.optimize.problem import Run, evaluate
 from crfkit.optimize.sequential.minibatch import MiniBatch
 from tests.cases.cycles import cycles, loss_of
 

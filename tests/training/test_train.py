@@ -17,10 +17,10 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
 from crfkit.features import Extractor, ItemExtractor, Recipe
+from crfkit.linear.features import Likely
 from crfkit.objectives import MaxMargin, Perceptron
 from crfkit.objectives.classic import Exponential
 from crfkit.structures.constraints import Forbid
-from crfkit.training import Likely
 from crfkit.training.choose import NAMES
 from crfkit.training.events import Begin, Checkpointed, Event, Finished, History, Progress, StopTraining
 from tests.cases.descent import Descent
@@ -89,7 +89,7 @@ def test_tolerance_is_kept(data: Dataset) -> None:
 
 
 def test_same_bits_for_any_number_of_threads(data: Dataset) -> None:
-    one, two = (train(data, optimizer="lbfgs", threads=n, stop=Stop(max_iterations=8)) for n in (1, 2))
+    one, two = (train(data, optimizer="lbfgs", n_jobs=n, stop=Stop(max_iterations=8)) for n in (1, 2))
     assert one.w.tobytes() == two.w.tobytes()
 
 

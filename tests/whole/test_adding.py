@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit import (
     Chain,
     ChainCRF,
@@ -26,21 +27,22 @@ from crfkit import (
     optimize,
     train,
 )
-from crfkit.data import Columns, FormatError
+from crfkit.data import Columns
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats import registry
-from crfkit.features import Extractor, ItemExtractor, parse_recipe
-from crfkit.inference.methods import MethodError
+from crfkit.errors import DataError, MethodError, NotCoveredError
+from crfkit.features import Extractor, ItemExtractor
+from crfkit.features.dialects import parse_recipe
 from crfkit.inference.methods.registry import METHODS
 from crfkit.linear.fast import FAST
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.models.files.refusals import refuse_lost
-from crfkit.objectives import OBJECTIVES
-from crfkit.optimize.problem import NotCoveredError, Penalty
-from crfkit.structures import STRUCTURES
+from crfkit.objectives.registry import OBJECTIVES
+from crfkit.optimize.problem import Penalty
+from crfkit.structures.kinds import STRUCTURES
 from crfkit.training.choose import NAMES
 from tests.cases.batches import random_batch
 from tests.cases.estimators import W_TEST, W, Y
@@ -258,7 +260,7 @@ def test_a_format_is_read_guessed_and_written(
     guessed = data.guess(text)
     assert guessed is not None
     assert (guessed.format, guessed.why) == ("slashes", "words have a slash and a tag")
-    read = data.read(io.BytesIO(text))
+    read = crfkit.read(io.BytesIO(text))
     assert isinstance(read, Columns)
     assert list(read) == [[("the", "D"), ("dog", "N"), ("barks", "V")], [("1/2", "M")]]
     data.write(tmp_path / "x.slashes", read)
@@ -270,10 +272,10 @@ def test_a_format_is_read_guessed_and_written(
 @added("slashes")
 def test_a_format_refuses_what_does_not_fit(made: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.FORMATS, "slashes", made.FORMAT)
-    with pytest.raises(FormatError, match=r"2.*'dog' is not a word, a slash and a tag"):
-        data.read(io.BytesIO(b"the/D\na/D dog\n"), "slashes")
-    with pytest.raises(FormatError, match="holds no sequence"):
-        data.read(io.BytesIO(b"\n\n"), "slashes")
+    with pytest.raises(DataError, match=r"2.*'dog' is not a word, a slash and a tag"):
+        crfkit.read(io.BytesIO(b"the/D\na/D dog\n"), "slashes")
+    with pytest.raises(DataError, match="holds no sequence"):
+        crfkit.read(io.BytesIO(b"\n\n"), "slashes")
     for rows, why in (
         ([("a b", "N")], "without blanks"),
         ([("a", "N/V")], "without slashes"),

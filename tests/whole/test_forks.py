@@ -25,7 +25,7 @@ SECONDS = 60.0  # within which a child must answer; one second, on a machine tha
 
 
 def model() -> Model:
-    return train(dataset(), stop=Stop(max_iterations=3), progress=False, threads=1)
+    return train(dataset(), stop=Stop(max_iterations=3), progress=False, n_jobs=1)
 
 
 def _predict(given: tuple[Model, list[object]]) -> list[list[str]]:
@@ -36,7 +36,7 @@ def _predict(given: tuple[Model, list[object]]) -> list[list[str]]:
 def test_a_child_loads_queries_trains_and_saves(tmp_path: Path) -> None:
     """Threads of native code end with the call that started them: there are none to fork."""
     file, X = tmp_path / "m.crf", sentences(20, 2)[0]
-    first = train(dataset(), stop=Stop(max_iterations=3), progress=False, threads=2)
+    first = train(dataset(), stop=Stop(max_iterations=3), progress=False, n_jobs=2)
     first.save(file)
     first.predict_proba(X, threads=2)
     expected = first.predict(X, threads=2)
@@ -44,7 +44,7 @@ def test_a_child_loads_queries_trains_and_saves(tmp_path: Path) -> None:
     def live() -> bool:
         loaded = Model.load(file)
         loaded.save(tmp_path / "copy.crf")
-        trained = train(dataset(), stop=Stop(max_iterations=3), progress=False, threads=2)
+        trained = train(dataset(), stop=Stop(max_iterations=3), progress=False, n_jobs=2)
         return first.predict(X) == loaded.predict(X) == trained.predict(X) == expected
 
     for _ in range(2):

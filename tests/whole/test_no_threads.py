@@ -85,7 +85,7 @@ from crfkit import Stop, train
 from tests.cases.sentences import dataset
 warnings.simplefilter("ignore")
 def weights():
-    return train(dataset(), optimizer="dual", stop=Stop(max_iterations=5), threads=4).w.tobytes()
+    return train(dataset(), optimizer="dual", stop=Stop(max_iterations=5), n_jobs=4).w.tobytes()
 expected = weights()
 resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
 if os.getuid() == 0:

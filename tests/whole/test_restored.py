@@ -45,7 +45,7 @@ def used(name: str, made: Any) -> Any:
     if name == "GraphBatch":
         return str(crfkit.inference.decode(made.potentials(word=[0.0, 1.0]), threads=1))
     if name == "Dataset":
-        return used("Model", crfkit.train(made, threads=1))
+        return used("Model", crfkit.train(made, n_jobs=1))
     if name == "Batch":
         return str((made.seq_ptr, made.attr_ptr, made.attr, made.label))
     if name == "Layout":

@@ -1,6 +1,6 @@
 """Values that are made when they are first asked for, once, whichever thread asks.
 
-Who asks while another thread makes the value waits for it. There is a lock for each value that is being made,
+A thread that asks while another makes the value waits. There is a lock for each value that is being made,
 and none afterwards: objects do not wait for each other (before Python 3.12 those of a class do, with
 `functools.cached_property`), and a child of a fork does not wait for a thread that it does not have.
 """

@@ -180,7 +180,7 @@ class Fields(dict[str, Any]):
         return made
 
     def numbers(self, name: str, *, finite: bool = True, most: int | None = None) -> list[float]:
-        """Return a list of numbers, at most so many, which may be written as an array."""
+        """Return a list of at most `most` numbers, which may be written as an array."""
         value = self[name]
         if isinstance(value, np.ndarray):
             made: list[float] = self.floats(name, None, finite=finite).tolist()
@@ -208,12 +208,12 @@ class Fields(dict[str, Any]):
         return self._inside(value, name)
 
     def parts(self, name: str, count: int) -> list[Fields]:
-        """Return a list of so many mappings."""
+        """Return a list of `count` mappings."""
         items = self.items_of(name, count)
         return [items.part(str(i)) for i in range(count)]
 
     def items_of(self, name: str, count: int) -> Fields:
-        """Return a list of so many values, which are called "0", "1", ..."""
+        """Return a list of `count` values, which are called "0", "1", ..."""
         value = self[name]
         if not isinstance(value, list | tuple) or len(value) != count:
             self.wrong(name, f"a list of {count:,}")

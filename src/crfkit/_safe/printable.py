@@ -64,7 +64,7 @@ def quoted(text: str | bytes, most: int = 80) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text without its middle where it has more than so many letters.
+    """Return a text without its middle where it has more letters than that.
 
     Examples
     --------

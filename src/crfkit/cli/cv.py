@@ -77,8 +77,8 @@ def cross_validate(
         "objective": goal,
         "optimizer": solver,
         "stop": stop,
-        "seed": training.seed,
-        "threads": running.jobs,
+        "random_state": training.seed,
+        "n_jobs": running.jobs,
     }
     scores: dict[str, list[float]] = {name: [] for name in dict.fromkeys(chosen)}
     for k, held in enumerate(deal(N, folds, training.seed)):
@@ -104,7 +104,7 @@ def _judged(
         model = fit(whole[rest], progress=False, **options)
     pass_on(model.training)
     judged = whole[held]
-    return {name: float(model.evaluate(judged, metric=name, threads=options["threads"])) for name in metrics}
+    return {name: float(model.evaluate(judged, metric=name, threads=options["n_jobs"])) for name in metrics}
 
 
 def _print(made: dict[str, Any], as_json: bool) -> None:

@@ -16,7 +16,7 @@ from crfkit.cli.groups.data import LabeledData
 from crfkit.cli.groups.features import Features
 from crfkit.cli.groups.judging import OneSequence
 from crfkit.cli.groups.output import Running
-from crfkit.cli.recipes import columns_read, default_recipe, label_of
+from crfkit.features.stock import columns_read, default_recipe, label_of
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset

@@ -58,7 +58,7 @@ def forecast(
         objective=goal,
         optimizer=training.solver(running.jobs, None),
         stop=limits.stop(),
-        threads=running.jobs,
+        n_jobs=running.jobs,
     )
     if not running.as_json:
         print(found)

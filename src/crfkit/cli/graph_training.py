@@ -48,10 +48,10 @@ def form_of(path: str) -> GraphForm:
 
 def columns_of(paths: Sequence[str], reading: LabeledData, say: Callable[[str], None]) -> Columns:
     """Return the columns of several files, one after the other."""
-    from crfkit import data
     from crfkit.data.formats.columns import Columns
+    from crfkit.data.reading import read
 
-    found = [data.read(path, say=say, **reading.keywords) for path in paths]
+    found = [read(path, say=say, **reading.keywords) for path in paths]
     for path, one in zip(paths, found, strict=True):
         if not isinstance(one, Columns):
             raise ValueError(f"{path} has attributes already; graphs are learned from columns of text")
@@ -141,7 +141,7 @@ def train_graphs(
             stop=stop,
             metric=metric or "auto",
             checkpoint=keep,
-            threads=threads,
+            n_jobs=threads,
             listeners=[keeper],
             progress=not quiet,
             **options,

@@ -111,7 +111,7 @@ def _found(job: Job, options: Induction) -> Any:
             stop=stop,
             seed=job.training.seed,
             threads=jobs,
-            told=told,
+            on_round=told,
             progress=not job.kept.quiet,
         )
 

@@ -131,9 +131,8 @@ def _answer(
 ) -> tuple[str, dict[str, Any], How]:
     """Return the answer as text, as plain data, and how it was found."""
     from crfkit.data.graphs.results import result_text
+    from crfkit.errors import InfeasibleError, MethodError
     from crfkit.inference import graphs
-    from crfkit.inference.methods.method import MethodError
-    from crfkit.inference.results import NoLabelingError
 
     try:
         if task == "PR":
@@ -150,7 +149,7 @@ def _answer(
         return result_text(task, labels), {"score": best.score, "labels": labels}, best.info
     except MethodError as error:
         raise ValueError(f"{model}: {error} (here: --inference-method, --set method.FIELD=VALUE)") from None
-    except NoLabelingError:
+    except InfeasibleError:
         given = "" if evidence is None else f" given {evidence}"
         raise ValueError(
             f"{model}: every labeling has probability 0{given}; look for contradictions in it"

@@ -43,9 +43,10 @@ def prepare(
     say: Callable[[str], object] | None,
 ) -> Learning[Dataset]:
     """Read files and make attributes; several are joined."""
-    from crfkit import data
     from crfkit.cli.places import Places
     from crfkit.data.dataset import Dataset
+    from crfkit.data.formats.columns import Columns
+    from crfkit.data.reading import read as read_data
     from crfkit.features import Extractor
     from crfkit.models.reading import longest_of
     from crfkit.models.tags import as_segments
@@ -54,7 +55,7 @@ def prepare(
     tables = features.tables
     recipe, keywords = features.recipe(tables), reading.keywords  # errors in them come first
     check_paths(paths)
-    given = [data.read(path, say=say, **keywords) for path in paths]
+    given = [read_data(path, say=say, **keywords) for path in paths]
     places = Places()
     for path, one in zip(paths, given, strict=True):
         places.add_data("standard input" if path == "-" else path, one)
@@ -63,7 +64,7 @@ def prepare(
         check_attributes(paths, given, reading, features)
         joined = asked.gold(joined_datasets(datasets))
         return Learning(joined, None, asked.settled(joined), places)
-    whole = joined_columns([one for one in given if isinstance(one, data.Columns)])
+    whole = joined_columns([one for one in given if isinstance(one, Columns)])
     extract = extractor_for(whole, recipe, keywords["columns"], reading.label, asked, tables)
     structure, found = asked.structure, extract.recipe
     if asked.segmental or features.internal:
@@ -84,13 +85,13 @@ def dev_set(
     threads: int | None,
 ) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
-    from crfkit import data
     from crfkit.cli.tagging import check_gold
     from crfkit.data.dataset import Dataset
+    from crfkit.data.reading import read as read_data
     from crfkit.models.reading import frozen_extractor
     from crfkit.models.width import check_width
 
-    read = data.read(path, **given)
+    read = read_data(path, **given)
     if isinstance(read, Dataset) != (learn.extractor is None):
         kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
         raise ValueError(f"--dev {path} has {kinds[0]}, but the training data have {kinds[1]}")
@@ -108,11 +109,11 @@ def dev_set(
 
 def unlabeled_set(path: str, learn: Learning[Any], reading: dict[str, Any], threads: int | None) -> Dataset:
     """Read a file of sequences without labels as the training data were read; labels in it are left."""
-    from crfkit import data
     from crfkit.data.dataset import Dataset
+    from crfkit.data.reading import read as read_data
     from crfkit.features import Extractor
 
-    found = data.read(path, **reading)
+    found = read_data(path, **reading)
     if isinstance(found, Dataset) != (learn.extractor is None):
         kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
         raise ValueError(f"--unlabeled {path} has {kinds[0]}, but the training data have {kinds[1]}")

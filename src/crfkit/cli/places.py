@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from crfkit.checks import NotFiniteError
 from crfkit.data.formats.columns import Columns
 from crfkit.data.lines import Lines
-from crfkit.data.source import FormatError
-from crfkit.inference.results import NoLabelingError
+from crfkit.errors import DataError, InfeasibleError
 from crfkit.structures.gold import GoldError
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNTED", "Places", "located"]
 
 #: Errors that name a sequence by its index.
-COUNTED = (GoldError, NoLabelingError, NotFiniteError)
+COUNTED = (GoldError, InfeasibleError, NotFiniteError)
 
 
 @dataclass
@@ -50,7 +49,7 @@ class Places:
         """Add what was read of a file."""
         self.add(source, data.lines if isinstance(data, Columns) else None, len(data))
 
-    def error(self, error: GoldError | NoLabelingError | NotFiniteError) -> ValueError:
+    def error(self, error: GoldError | InfeasibleError | NotFiniteError) -> ValueError:
         """Return the error with the file and the line, as far as they are known."""
         n, seen = error.sequence, Counter[str]()
         if n is None:
@@ -88,7 +87,7 @@ def located(block: Columns | Dataset, before: int, name: str = "") -> Iterator[N
 
 
 def _placed(
-    error: GoldError | NoLabelingError | NotFiniteError,
+    error: GoldError | InfeasibleError | NotFiniteError,
     source: str,
     lines: Lines | None,
     n: int,
@@ -102,4 +101,4 @@ def _placed(
     else:
         exact = lines is not None and lines.step == 1
         what = f"sequence {number}{'' if exact else f', token {position + 1}'}: {error.reason}"  # type: ignore[union-attr]
-    return FormatError(source, None if lines is None else lines.of(n, position or 0), what)
+    return DataError(source, None if lines is None else lines.of(n, position or 0), what)

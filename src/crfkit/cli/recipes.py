@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,10 +13,7 @@ if TYPE_CHECKING:
     from crfkit.features import Extractor, Recipe
 
 __all__ = [
-    "columns_read",
-    "default_recipe",
     "extractor_for",
-    "label_of",
     "labels_alone",
     "transitions_of",
     "with_internal",
@@ -35,6 +31,7 @@ def extractor_for(
     """Return what makes attributes of such columns; `columns` are names from the command line."""
     from crfkit.data.formats.registry import find
     from crfkit.features import Extractor
+    from crfkit.features.stock import columns_read, default_recipe, label_of
 
     label = label_of(read, label)
     place = read.place(label)
@@ -51,77 +48,11 @@ def extractor_for(
     return Extractor(recipe, label)
 
 
-def label_of(read: Columns, label: str | int | None) -> str | int:
-    """Return the column of the label: as given, named "label", that of CoNLL-U, or the last."""
-    from crfkit.data.formats.columns import CONLLU
-
-    if label is not None:
-        return label
-    if "label" in read.names:
-        return "label"
-    return CONLLU.index("upos") if read.format == "conllu" else -1
-
-
-def columns_read(read: Columns, label: int | None) -> list[str]:
-    """Return what a recipe reads where none is given: of CoNLL-U the forms, else all but the label."""
-    from crfkit.data.formats.columns import CONLLU
-
-    if read.format == "conllu":
-        return [read.names[CONLLU.index("form")]]
-    return [name for c, name in enumerate(read.names) if c != label]
-
-
 def transitions_of(extract: Extractor | None) -> Literal["all", "none"]:
     """Return which transitions have weights: CRF++ and Wapiti have them only where a line B asks for them."""
     if extract is None or extract.recipe.dialect == "crfkit" or extract.plain_transitions:
         return "all"
     return "none"
-
-
-def default_recipe(
-    columns: Sequence[str], segments: bool = False, tables: Mapping[str, Any] | None = None
-) -> Recipe:
-    """Return a recipe for tokens in the first column and tags in the others, or for their segments.
-
-    It compares tokens, or segments, with the entries of dictionaries.
-
-    Examples
-    --------
-    >>> len(default_recipe(["0"]).templates), len(default_recipe(["0", "1"]).templates)
-    (18, 25)
-    """
-    from crfkit.features import Recipe
-
-    odd = [name for name in columns if not re.fullmatch(r"\w+", name)]
-    if odd:
-        raise ValueError(
-            f"the column {odd[0]!r} has no name that a recipe can use; give --columns word,tag,..."
-        )
-    word, *tags = columns
-    lines = ["bias", f"{word}[-2..2]", f"{word}[-1] & {word}[0]", f"{word}[0] & {word}[1]"]
-    lines += [f"lower({word})[0]", f"shape({word})[-1..1]"]
-    lines += [f"{view}({word}, {n})[0]" for view in ("prefix", "suffix") for n in (2, 3, 4)]
-    for tag in tags:
-        lines += [f"{tag}[-2..2]", f"{tag}[-1] & {tag}[0]", f"{tag}[0] & {tag}[1]"]
-    if segments:
-        # Words and shapes at both ends, beside the words before and after alone, raised F1 from 69.8 to 71.2
-        # on the first 800 sentences of esp.testa (where they were chosen) and from 67.6 to 68.2 on the first
-        # 1,200 of ned.testa (CoNLL-2002; trained on 2,000 and 2,500 sentences; chains: 70.0 and 67.6).
-        lines += [f"begin: {word}[-2..1]", f"end: {word}[-1..2]"]
-        lines += [f"{kind}: shape({word})[-1..1]" for kind in ("begin", "end")]
-        lines += [f"segment: {view}[..8]" for view in (word, f"shape({word})", *tags)]
-    for name in tables or {}:
-        lines += _compared(word, name, segments)
-    return Recipe.parse("\n".join(lines), dict(tables or {}))
-
-
-def _compared(word: str, name: str, segments: bool) -> list[str]:
-    """Return the lines that compare words, or segments, with a dictionary."""
-    from crfkit.features.quoted import quote
-    from crfkit.features.views import SIMILARITIES
-
-    kind, place = ("segment: ", "[..]") if segments else ("", "[0]")
-    return [f"{kind}{similarity}({word}, {quote(name)}){place}" for similarity in SIMILARITIES]
 
 
 def with_internal(recipe: Recipe, columns: Columns, gold: Dataset, *, segments: bool) -> Recipe:
@@ -142,6 +73,7 @@ def with_internal(recipe: Recipe, columns: Columns, gold: Dataset, *, segments: 
     import numpy as np
 
     from crfkit.features import InternalDictionary, Recipe
+    from crfkit.features.stock import compared
     from crfkit.tags.segments import segments_of
 
     if recipe.dialect != "crfkit":
@@ -159,7 +91,7 @@ def with_internal(recipe: Recipe, columns: Columns, gold: Dataset, *, segments: 
         words=not segments,
     )
     tables = {f"internal {label}": table for label, table in made.items()}
-    lines = [line for name in tables for line in _compared(word, name, segments)]
+    lines = [line for name in tables for line in compared(word, name, segments)]
     more = Recipe.parse("\n".join(lines), tables)
     return Recipe((*recipe.templates, *more.templates), resources={**recipe.resources, **tables})
 

@@ -27,7 +27,7 @@ def training_of(summary: Any) -> dict[str, Any]:
     if summary is None:
         return made
     for name in (
-        *("objective", "optimizer", "why", "iterations", "kept", "evaluations"),
+        *("objective", "optimizer", "why", "iterations", "kept", "passes"),
         *("reason", "end", "converged"),
     ):
         made[name] = getattr(summary, name)
@@ -38,7 +38,7 @@ def training_of(summary: Any) -> dict[str, Any]:
     return made | {
         "metric": summary.metric or None,
         "certificate": summary.certificate,
-        "seed": summary.seed,
+        "seed": summary.random_state,
         "notes": list(summary.notes),
         "versions": versions,
     }

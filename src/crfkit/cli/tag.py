@@ -17,7 +17,6 @@ from crfkit.cli.groups.data import LabeledData
 from crfkit.cli.groups.output import Running
 from crfkit.cli.messages import check_output, say
 from crfkit.cli.streams import json_line
-from crfkit.errors import UnknownAttributesWarning
 
 if TYPE_CHECKING:
     from crfkit.arrays import Bools
@@ -104,6 +103,8 @@ def tag(
 @contextmanager
 def _refusing(force: bool) -> Iterator[None]:
     """Refuse data of which the model knows next to no attribute, unless they are labeled by force."""
+    from crfkit.models.known import UnknownAttributesWarning
+
     with warnings.catch_warnings():
         if not force:
             warnings.simplefilter("error", UnknownAttributesWarning)
@@ -253,7 +254,8 @@ def _of_sequences(
 
     from crfkit import inference
     from crfkit.cli.answers import LabelAnswers, SegmentAnswers
-    from crfkit.inference.results import NoLabelingError, counted_from
+    from crfkit.errors import InfeasibleError
+    from crfkit.inference.results import counted_from
     from crfkit.models.alternatives import kbest_of
     from crfkit.models.scores import decoded
 
@@ -274,7 +276,7 @@ def _of_sequences(
             else:
                 found = kbest_of(model, potentials, asked.answers.kbest, threads)
                 if not all(found):
-                    raise NoLabelingError([bool(several) for several in found].index(False))
+                    raise InfeasibleError([bool(several) for several in found].index(False))
             best = [several[0] for several in found]
             more = answer.marginals(potentials, best, threads) if asked.answers.proba else [{}] * len(best)
         begin += part.sequences

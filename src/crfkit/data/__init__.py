@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from crfkit.data.assemble import concatenate
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
-    from crfkit.data.formats.guess import Guess, guess
-    from crfkit.data.formats.tables import from_table, to_table
-    from crfkit.data.reading import read, stream
-    from crfkit.data.source import FormatError
+    from crfkit.data.formats.guess import guess
+    from crfkit.data.formats.tables import to_table
+    from crfkit.data.reading import stream
     from crfkit.data.writing import write
 
 #: The names of all formats.
@@ -42,12 +41,8 @@ __all__ = [
     "FORMATS",
     "Columns",
     "Dataset",
-    "FormatError",
-    "Guess",
     "concatenate",
-    "from_table",
     "guess",
-    "read",
     "stream",
     "to_table",
     "write",
@@ -58,12 +53,8 @@ _lazily, __dir__ = lazily(
     {
         "Columns": ".formats.columns",
         "Dataset": ".dataset",
-        "FormatError": ".source",
-        "Guess": ".formats.guess",
         "concatenate": ".assemble",
-        "from_table": ".formats.tables",
         "guess": ".formats.guess",
-        "read": ".reading",
         "stream": ".reading",
         "to_table": ".formats.tables",
         "write": ".writing",

@@ -74,7 +74,7 @@ def _same(alphabets: Sequence[tuple[Alphabet, ...]]) -> None:
 
 
 def cut(parts: Iterable[Columns | Dataset], positions: int) -> Iterator[Columns | Dataset]:
-    """Yield chunks of as few whole sequences as hold so many positions; the last may hold fewer."""
+    """Yield chunks of as few whole sequences as hold that many positions; the last may hold fewer."""
     held: list[Columns | Dataset] = []
     size = 0
     for part in parts:

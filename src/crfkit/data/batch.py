@@ -17,8 +17,7 @@ import numpy as np
 
 from crfkit._safe.pickling import Restored
 from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, handed_over
-from crfkit.data import moves
-from crfkit.data.axes import Along, along, axes
+from crfkit.data.axes import Along, along, axes, joined, nonzero, renamed, selected
 
 __all__ = ["KINDS", "OCCURRENCES", "Batch"]
 
@@ -164,7 +163,7 @@ class Batch(Restored):
         return int(self.seq_ptr[-1])
 
     def cut(self, positions: int) -> Iterator[slice]:
-        """Cut the sequences into parts of at most so many positions; a longer sequence is a part of its own.
+        """Cut the sequences into parts of at most this many positions; a longer one is a part of its own.
 
         Examples
         --------
@@ -222,7 +221,7 @@ class Batch(Restored):
 
     def select(self, sequences: Sequence[int] | slice | Pointers | Bools) -> Batch:
         """Return some of the sequences, in the given order; a slice of neighbors shares the arrays."""
-        return Batch.unchecked(**moves.selected(self, _chosen(self.sequences, sequences)))
+        return Batch.unchecked(**selected(self, _chosen(self.sequences, sequences)))
 
     @classmethod
     def concat(cls, batches: Sequence[Batch]) -> Batch:
@@ -246,7 +245,7 @@ class Batch(Restored):
         """
         if not batches:
             raise ValueError("batches is empty, expected at least one batch to concatenate")
-        return batches[0] if len(batches) == 1 else cls.unchecked(**moves.joined(batches))
+        return batches[0] if len(batches) == 1 else cls.unchecked(**joined(batches))
 
     def renamed(
         self,
@@ -278,7 +277,23 @@ class Batch(Restored):
         """
         given = {"labels": labels, "attributes": attributes, "edges": edges, "segments": segments}
         maps = {name: np.asarray(new) for name, new in given.items() if new is not None}
-        return Batch.unchecked(**moves.renamed(self, maps, label_count))
+        return Batch.unchecked(**renamed(self, maps, label_count))
+
+    def nonzero(self) -> Batch:
+        """Return the batch without attributes of value 0, which add nothing to any score.
+
+        Values are left out where all that stay are 1. The batch itself is returned where nothing changes.
+
+        Examples
+        --------
+        >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 2, 3], attr=[0, 1, 0], value=[1.0, 0.0, 1.0])
+        >>> batch.nonzero().attr.tolist(), batch.nonzero().value
+        ([0, 0], None)
+        """
+        changed = nonzero(self, OCCURRENCES.values())
+        if not changed:
+            return self
+        return Batch.unchecked(**{f.name: getattr(self, f.name) for f in fields(self)} | changed)
 
 
 #: Pointers, ids and values of each kind of attributes.

@@ -20,11 +20,12 @@ from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.conll import headed_parts, separator_of
 from crfkit.data.formats.guess import Guess
 from crfkit.data.formats.header import head_of
-from crfkit.data.formats.record import SAMPLE, Format, Given, Sample
+from crfkit.data.formats.record import SAMPLE, Format, FormatOptions, Sample
 from crfkit.data.formats.registry import find
 from crfkit.data.reading import Options
-from crfkit.data.source import EmptyInputError, FormatError, Input
+from crfkit.data.source import EmptyInputError, Input
 from crfkit.data.suspicions import watched
+from crfkit.errors import DataError
 
 __all__ = ["blocks"]
 
@@ -45,7 +46,7 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
         raise source.nothing()
 
 
-def _parts(record: Format, chosen: Guess, given: Given, source: Input) -> Iterator[Columns | Dataset]:
+def _parts(record: Format, chosen: Guess, given: FormatOptions, source: Input) -> Iterator[Columns | Dataset]:
     """Read an input whose format is settled, block by block."""
     source = record.lined(source)
 
@@ -72,7 +73,7 @@ def _parts(record: Format, chosen: Guess, given: Given, source: Input) -> Iterat
             width = width or len(part.names)
             if len(part.names) != width:
                 what = f"from here on there are {len(part.names)} columns, expected {width} as before"
-                raise FormatError(source.name, line, what)
+                raise DataError(source.name, line, what)
         yield part
 
 
@@ -110,7 +111,7 @@ def _read(
         parts = list(read(piece))
     except EmptyInputError:
         return None
-    except FormatError as error:
+    except DataError as error:
         raise source.error(None if error.line is None else error.line + line - 1, error.what) from None
     if not parts:
         return None

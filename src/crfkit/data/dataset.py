@@ -1,15 +1,30 @@
-"""Datasets: a batch and the alphabets that give names to its labels and attributes."""
+"""Datasets: a batch, the alphabets that give names to its labels and attributes, and gold labels made from y.
+
+======================  ===================================================================================
+entry of y              meaning
+======================  ===================================================================================
+``"N"``                 the label
+``None``                nothing is known: training sums over all labels; for a whole sequence too
+``{"N", "V"}``          one of these: training sums over them; lists and tuples of strings too
+``{"N": 0.9, "V": 0.1}``  a distribution, such as the votes of annotators: training takes the expectation
+======================  ===================================================================================
+
+Distributions go with plain labels only: their likelihood is an expectation, not a sum over labelings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AnySet
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crfkit._safe.pickling import Restored
-from crfkit.arrays import Bools, Pointers
+from crfkit._safe.printable import counted
+from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 
@@ -17,7 +32,8 @@ if TYPE_CHECKING:
     from crfkit.features.conjunctions import Conjunctions
     from crfkit.features.recipe import Recipe
 
-__all__ = ["ALPHABETS", "ALPHABET_OF", "Dataset", "ExtractorSpec"]
+__all__ = ["ALPHABETS", "ALPHABET_OF", "Dataset", "ExtractorSpec", "labeled"]
+
 
 #: The alphabets of a dataset, by the word of `Batch.renamed` for what they name.
 ALPHABETS = {
@@ -150,3 +166,124 @@ class Dataset(Restored):
     def freeze(self) -> Dataset:
         """Return the data with alphabets that no longer grow."""
         return replace(self, **{name: getattr(self, name).freeze() for name in ALPHABETS.values()})
+
+
+def labeled(data: Dataset, y: Any, labels: Alphabet) -> Dataset:
+    """Return the data with these gold labels, which are added to a growing alphabet.
+
+    Examples
+    --------
+    >>> from crfkit.features import ItemExtractor
+    >>> data = ItemExtractor()([[["a"], ["b"], ["c"]]])
+    >>> labeled(data, [["X", None, "X"]], Alphabet()).batch.label.tolist()
+    [0, -1, 0]
+    >>> labeled(data, [None], Alphabet(["X"])).batch.label.tolist()
+    [-1, -1, -1]
+    >>> labeled(data, [["X", {"X", "Y"}, None]], Alphabet(["X", "Y", "Z"])).batch.allowed.tolist()
+    [[True, False, False], [True, True, False], [True, True, True]]
+    >>> labeled(data, [["X", {"X": 0.25, "Y": 0.75}, "Y"]], Alphabet()).batch.soft.tolist()
+    [[1.0, 0.0], [0.25, 0.75], [0.0, 1.0]]
+    """
+    flat = _flat(y, np.diff(data.batch.seq_ptr).tolist())
+    other = [p for p, given in enumerate(flat) if not isinstance(given, str) and given is not None]
+    for p in other:
+        _check_entry(flat[p], _place(data, p))
+    gold = _partial(data, flat, labels) if other else {"label": _ids(flat, labels)}
+    batch = replace(data.batch, **{"allowed": None, "soft": None, **gold})
+    return replace(data, batch=batch, labels=labels)
+
+
+def _ids(flat: list[Any], labels: Alphabet) -> Ids:
+    """Return plain labels as ids, -1 where they are None."""
+    if None not in flat:
+        return labels.ids(flat)
+    made = np.full(len(flat), -1, dtype=np.int32)
+    known = [p for p, label in enumerate(flat) if label is not None]
+    made[known] = labels.ids(flat[p] for p in known)
+    return made
+
+
+def _flat(y: Any, lengths: list[int]) -> list[Any]:
+    """Return the entries of all positions, or refuse a wrong number of them."""
+    if isinstance(y, str | bytes):
+        raise ValueError("y is a plain string, expected a list of label sequences")
+    if not isinstance(y, Iterable):
+        raise TypeError(f"y is {y!r:.60}, expected a list of label sequences: one list for each sequence")
+    flat: list[Any] = []
+    n = -1
+    for n, tags in enumerate(y):
+        if tags is None and n < len(lengths):
+            flat.extend([None] * lengths[n])
+            continue
+        if n >= len(lengths):
+            raise ValueError(
+                f"X has {counted(len(lengths), 'sequence')}, y has more: sequence {n} has labels only"
+            )
+        if isinstance(tags, str | bytes | Mapping | AnySet) or not isinstance(tags, Iterable):
+            raise ValueError(
+                f"y: sequence {n} is {tags!r:.60}, expected a list of labels: one for each position of X[{n}]"
+            )
+        before = len(flat)
+        flat.extend(tags)
+        if len(flat) - before != lengths[n]:
+            raise ValueError(f"sequence {n}: X has {lengths[n]} positions, y has {len(flat) - before} labels")
+    if n + 1 != len(lengths):
+        raise ValueError(
+            f"X has {counted(len(lengths), 'sequence')}, y has {n + 1}: sequence {n + 1} has no labels"
+        )
+    return flat
+
+
+def _place(data: Dataset, p: int) -> str:
+    begins = data.batch.seq_ptr
+    n = int(np.searchsorted(begins, p, side="right")) - 1
+    return f"y: sequence {n}, position {p - int(begins[n])}"
+
+
+def _check_entry(given: Any, place: str) -> None:
+    """Raise unless an entry is a set of labels or a distribution."""
+    if not isinstance(given, Mapping | AnySet | list | tuple):
+        raise TypeError(
+            f"{place}: the label is {given!r}, of type {type(given).__name__}; labels are strings "
+            f"(str({given!r})), None where unknown, sets of strings, or dicts of probabilities"
+        )
+    if not given:
+        raise ValueError(f"{place}: {given!r} allows no label; None stands for a label that is not known")
+    for name in given:
+        if not isinstance(name, str):
+            raise TypeError(f"{place}: {given!r} has the label {name!r}, of type {type(name).__name__}")
+    if isinstance(given, Mapping):
+        p = [float(share) for share in given.values()]
+        if not (all(math.isfinite(x) and x >= 0.0 for x in p) and abs(math.fsum(p) - 1.0) <= 1e-6):
+            raise ValueError(
+                f"{place}: {given!r} is not a distribution; give probabilities of 0 or more whose sum is 1"
+            )
+
+
+def _names(given: Any) -> list[str]:
+    """Return the labels of an entry; sets have no order, so theirs come in alphabetical order."""
+    if given is None or isinstance(given, str):
+        return [] if given is None else [given]
+    return sorted(given) if isinstance(given, AnySet) else list(given)
+
+
+def _partial(data: Dataset, flat: list[Any], labels: Alphabet) -> dict[str, Any]:
+    """Return the arrays of gold where some entries are sets or distributions."""
+    entries = [labels.ids(_names(given)) for given in flat]  # first: then all labels have their ids
+    distributions = any(isinstance(given, Mapping) for given in flat)
+    share: Floats = np.zeros((len(flat), len(labels)))  # [P, L]
+    label: Ids = np.full(len(flat), -1, dtype=np.int32)
+    for p, (given, ids) in enumerate(zip(flat, entries, strict=True)):
+        if isinstance(given, str):
+            label[p] = ids[0]
+        elif distributions and not isinstance(given, Mapping):
+            raise ValueError(
+                f"{_place(data, p)} is {given!r}, but y has distributions, which go with plain labels only; "
+                "give a distribution here too"
+            )
+        share[p, slice(None) if given is None else ids] = (
+            list(given.values()) if isinstance(given, Mapping) else 1.0
+        )
+    if distributions:
+        return {"label": label, "soft": share}
+    return {"label": label, "allowed": share > 0.0}

@@ -33,7 +33,7 @@ class Lines:
         return int(self.begin[sequence]) + position * (self.step or 0)
 
     def after(self, lines: int) -> Lines:
-        """Return the same where so many lines come before."""
+        """Return the same where that many lines come before."""
         return replace(self, begin=self.begin + lines)
 
     def slice(self, begin: int, end: int) -> Lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from crfkit.data.assemble import concatenate, cut
@@ -12,7 +12,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns, comment_hint
 from crfkit.data.formats.guess import Guess, guess_of
 from crfkit.data.formats.header import header_in
-from crfkit.data.formats.record import SAMPLE, Given, Sample
+from crfkit.data.formats.record import SAMPLE, FormatOptions, Sample
 from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.source import BINARY, Input, Place, open_input
 from crfkit.data.suspicions import watched
@@ -30,7 +30,7 @@ class ReadOptions(TypedDict, total=False):
     separator: str | None
     comment: str | None
     docstart: str | None
-    label: bool | None
+    label: str | bool | None
     sequence: str | None
     header: bool | None
     encoding: str | None
@@ -43,7 +43,7 @@ class Options:
     """The format and options that a reader is given; a format refuses options that it does not have."""
 
     format: str | None
-    given: Given
+    given: FormatOptions
     needs: str | None = None
     say: Callable[[str], object] | None = None
 
@@ -66,7 +66,7 @@ class Options:
     def _lacks(self, format: str) -> str | None:
         """Return an option that is given and that a format does not have."""
         has = find(format).takes | ({"docstart"} if self.given.docstart == "keep" else set())
-        given = (f.name for f in fields(Given) if getattr(self.given, f.name) is not None)
+        given = (f.name for f in fields(FormatOptions) if getattr(self.given, f.name) is not None)
         return next((name for name in given if name not in has), None)
 
     def choose(self, source: Input, waiting: bool = True) -> Guess:
@@ -154,13 +154,14 @@ class Options:
             raise source.nothing()
 
 
-def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions]) -> Columns | Dataset:
-    r"""Read a whole input.
+def read(source: Any, format: str | None = None, **options: Unpack[ReadOptions]) -> Columns | Dataset:
+    r"""Read a whole input, or a data frame.
 
     Parameters
     ----------
-    path
-        A path, "-" for standard input, or a file opened in binary mode; gzip is recognized by content.
+    source
+        A path, "-" for standard input, or a file opened in binary mode; gzip is recognized by content. Or a
+        data frame with a row for each token, of pandas, Polars, pyarrow, DuckDB or another Arrow library.
     format
         One of `crfkit.data.FORMATS`; None guesses.
     columns
@@ -176,7 +177,8 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
         programs do. So do all commands, save ``crfkit tag``, which keeps every sequence of its input. Formats
         that have no such marks keep all their sequences, and refuse "skip".
     label
-        Whether the last field of SimpleTagger's text is the label (default) or a feature.
+        The name of the column of labels. None: estimators take the one called "label", else the last. Of
+        SimpleTagger's text: whether the last field is the label (default) or a feature.
     sequence
         The column of a table, or of columns that have names, that numbers the sequences: its name, or its
         number in digits. None: "sequence", or the one column of a header with such a name ("sentence_id").
@@ -198,7 +200,7 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
 
     Raises
     ------
-    FormatError
+    DataError
         The input is not what it should be; the error names the file and the line.
 
     Examples
@@ -211,14 +213,56 @@ def read(path: Place, format: str | None = None, **options: Unpack[ReadOptions])
     >>> data = read(io.BytesIO(b"N\tw=dog\tlen:3\n"), "crfsuite")
     >>> data.attributes.strings(), data.batch.value.tolist()
     (['w=dog', 'len'], [1.0, 3.0])
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"id": [1, 1, 2], "tag": ["D", "N", "N"], "word": ["the", "dog", "dogs"]})
+    >>> rows = read(frame, sequence="id", label="tag")
+    >>> rows, rows.label
+    (<Columns tag, word: 2 sequences, 3 tokens>, 'tag')
     """
+    label = _label(options)
+    if hasattr(source, "__arrow_c_stream__") or hasattr(type(source), "columns"):
+        return _labeled(_of_frame(source, format, **options), label)
     reader = _reader(format, **options)
-    with reader.opened(path) as source:
-        return concatenate(list(reader.parts(source)))
+    with reader.opened(source) as opened:
+        return _labeled(concatenate(list(reader.parts(opened))), label)
+
+
+def _of_frame(
+    frame: Any,
+    format: str | None,
+    columns: Sequence[str] | None = None,
+    sequence: str | None = None,
+    **others: Any,
+) -> Columns:
+    """Return a data frame as columns; options that are about text are refused."""
+    from crfkit.data.formats.tables import from_table
+
+    given = [name for name, value in {"format": format, **others}.items() if value is not None]
+    if given:
+        raise ValueError(f"{given[0]} is about text, and a data frame is given: leave it out")
+    return from_table(frame, sequence="sequence" if sequence is None else sequence, columns=columns)
+
+
+def _label(options: ReadOptions) -> str | None:
+    """Take the name of the column of labels out of options."""
+    label = options.get("label")
+    if not isinstance(label, str):
+        return None
+    del options["label"]
+    return label
+
+
+def _labeled(data: Columns | Dataset, label: str | None) -> Columns | Dataset:
+    """Return data that know which of their columns has the labels."""
+    if label is None:
+        return data
+    if not isinstance(data, Columns):
+        raise ValueError(f"label is {label!r}, and the data have no columns: leave it out")
+    return replace(data, label=label)
 
 
 def _reader(format: str | None, needs: str | None = None, say: Any = None, **given: Any) -> Options:
-    return Options(format, Given(**given), needs, say)
+    return Options(format, FormatOptions(**given), needs, say)
 
 
 def stream(
@@ -245,19 +289,21 @@ def stream(
     >>> [chunk.positions for chunk in stream(io.BytesIO(text), "columns", chunk_positions=2)]
     [2, 2]
     """
+    label = _label(options)
     reader = _reader(format, **options)
     if chunk_positions < 1:
         raise ValueError(f"chunk_positions is {chunk_positions}, expected 1 or more")
     if alphabets not in ("shared", "fresh"):
         raise ValueError(f'alphabets is {alphabets!r}, expected "shared" or "fresh"')
 
-    def chunks() -> Iterator[Columns | Dataset]:
+    def walk() -> Iterator[Columns | Dataset]:
         with reader.opened(path) as source:
             if alphabets == "fresh":
                 from crfkit.data.blocks import blocks
 
-                yield from blocks(reader, source)
+                chunks = blocks(reader, source)
             else:
-                yield from cut(reader.parts(source), chunk_positions)
+                chunks = cut(reader.parts(source), chunk_positions)
+            yield from (_labeled(chunk, label) for chunk in chunks)
 
-    return chunks()
+    return walk()

@@ -1,7 +1,7 @@
 """Reading text from a path, standard input or an open file, gzip or plain, in blocks of whole lines.
 
 gzip is recognized by its first two bytes, never by the name. Lines end in LF or CRLF; a byte order mark at
-the start is dropped; what is not so is made so by `crfkit.data.encodings`. Every error is a `FormatError`
+the start is dropped; what is not so is made so by `crfkit.data.encodings`. Every error is a `DataError`
 that names the file and the line.
 
 Bounds, so that no input costs much more than its bytes: a line has at most `LONGEST_LINE` bytes, a token, a
@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeAlias
 
-from crfkit._safe.printable import cut
 from crfkit.data.encodings import ANOTHER, recoded
 from crfkit.data.opening import NotAFileError, open_file
+from crfkit.errors import DataError
 
 __all__ = [
     "BINARY",
@@ -31,7 +31,6 @@ __all__ = [
     "GZIP",
     "LONGEST_TOKEN",
     "EmptyInputError",
-    "FormatError",
     "Input",
     "Place",
     "open_input",
@@ -47,7 +46,6 @@ LONGEST_TOKEN = 1 << 20  #: bytes, as in cpp/text/words.hpp
 MOST_GROWTH = 250  #: of gzip that becomes LARGE; text seldom shrinks to less than a hundredth
 LARGE = 1 << 30  #: bytes
 MOST_PIPED = 1 << 30  #: bytes of a pipe or a device, where all of them are needed at once
-_MOST_SHOWN = 400  # letters of what is wrong: names in it may have any length
 _SLICE = 1 << 13  # bytes of gzip at a time: what is behind the end of a member is copied
 _NUL = "holds a NUL byte, so it is not text; give text in UTF-8"
 #: What messages say of a file that is not text.
@@ -58,30 +56,7 @@ _BOM = b"\xef\xbb\xbf"
 _LINE = re.compile(rb"^(?!#)[^\S\n]*[^\s][^\n]*\n", re.MULTILINE)
 
 
-class FormatError(ValueError):
-    """Something is wrong in a file: where it is, what it is, and what to do.
-
-    Examples
-    --------
-    >>> error = FormatError("train.txt", 7, "has 2 columns, expected 3")
-    >>> error.path, error.line
-    ('train.txt', 7)
-    >>> print(error)
-    train.txt, line 7: has 2 columns, expected 3
-    """
-
-    def __init__(self, path: str, line: int | None, what: str) -> None:
-        what = cut(what, _MOST_SHOWN)
-        super().__init__(path, line, what)
-        self.path = path  #: name of the file
-        self.line = line  #: number of the line, from 1; None where the whole file is meant
-        self.what = what  #: what is wrong, and the remedy
-
-    def __str__(self) -> str:
-        return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self.what}"
-
-
-class EmptyInputError(FormatError):
+class EmptyInputError(DataError):
     """An input without a single sequence."""
 
 
@@ -149,7 +124,7 @@ class Input:
     def peek_line(self) -> bytes:
         """Return the first bytes up to a line that is neither blank nor a comment, and what came with it.
 
-        Of an input that begins with nothing else, `LONGEST_LINE` bytes are looked at.
+        At most `LONGEST_LINE` bytes of an input that begins with nothing else are read.
         """
         return self._peeked(_LINE)
 
@@ -225,9 +200,9 @@ class Input:
         """Return the line of the file that a line of this input stands for: the same."""
         return line
 
-    def error(self, line: int | None, what: str) -> FormatError:
+    def error(self, line: int | None, what: str) -> DataError:
         """Return an error in this input, to be raised."""
-        return FormatError(self.name, line, what)
+        return DataError(self.name, line, what)
 
     def nothing(self) -> EmptyInputError:
         """Return the error of an input without a single sequence."""
@@ -347,7 +322,7 @@ def open_input(place: Place) -> Iterator[Input]:
         try:
             opened = open_file(name, pipes=True, devices=True)
         except NotAFileError as error:
-            raise FormatError(name, None, f"{error.what}; {error.remedy}") from None
+            raise DataError(name, None, f"{error.what}; {error.remedy}") from None
         with opened as file:
             yield Input(name, _reader(file), most=_most_of(file))
     else:

@@ -15,7 +15,7 @@ from crfkit._safe.printable import quoted
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.header import are_names
-from crfkit.data.formats.record import Format, Given
+from crfkit.data.formats.record import Format, FormatOptions
 from crfkit.errors import DataWarning
 
 __all__ = ["watched"]
@@ -26,7 +26,7 @@ _TAG = re.compile(r".|[A-Z]-.*", re.DOTALL)  # such as O and B-PER, which no hea
 
 
 def watched(
-    parts: Iterator[Columns | Dataset], record: Format, given: Given, name: str
+    parts: Iterator[Columns | Dataset], record: Format, given: FormatOptions, name: str
 ) -> Iterator[Columns | Dataset]:
     """Yield the parts of one input, and warn of what is suspicious in them.
 
@@ -35,7 +35,7 @@ def watched(
     parts : iterator of Columns or Dataset
     record : Format
         Their format.
-    given : Given
+    given : FormatOptions
         What the user said of it.
     name : str
         That of the input.

@@ -8,7 +8,7 @@ from itertools import chain
 from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.data.formats.record import Given
+from crfkit.data.formats.record import FormatOptions
 from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.reading import Options
 from crfkit.data.sink import write_bytes
@@ -53,7 +53,7 @@ def write(
     >>> out.getvalue()
     b'the D\n\ndog N\n\n'
     """
-    options = Options(format, Given(separator=separator, sequence=sequence))
+    options = Options(format, FormatOptions(separator=separator, sequence=sequence))
     if format is not None:
         _writer(format)
     chunks = iter([data] if isinstance(data, Columns | Dataset) else data)
@@ -84,7 +84,7 @@ def _kind(data: Columns | Dataset) -> str:
     return "columns" if isinstance(data, Columns) else "attributes"
 
 
-def _writer(name: str) -> Callable[[Columns | Dataset, Given, bool], bytes]:
+def _writer(name: str) -> Callable[[Columns | Dataset, FormatOptions, bool], bytes]:
     render = find(name).render
     if isinstance(render, str):
         raise ValueError(f"format {name} is read, not written; {render}")

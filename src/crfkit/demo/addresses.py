@@ -83,12 +83,12 @@ class _Writer:
         """Return the line as somebody in a hurry has typed it."""
         if line:
             line[-1] = (line[-1][0].rstrip(","), line[-1][1])
-        line = [(self.misspelt(word) if self.often(0.06) else word, label) for word, label in line]
+        line = [(self.misspelled(word) if self.often(0.06) else word, label) for word, label in line]
         case = self.rng.random()
         change = str.upper if case < 0.1 else str.lower if case < 0.2 else str
         return [(change(word), label) for word, label in line]
 
-    def misspelt(self, word: str) -> str:
+    def misspelled(self, word: str) -> str:
         if len(word) < 5 or not word.isalpha():
             return word
         i = 1 + int(self.rng.random() * (len(word) - 2))

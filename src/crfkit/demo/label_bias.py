@@ -22,8 +22,8 @@ from rich.text import Text
 
 from crfkit import Chain, inference
 from crfkit.arrays import Floats
-from crfkit.structures import ChainPotentials
 from crfkit.structures.chains.local import normalized_by_step
+from crfkit.structures.chains.potentials import ChainPotentials
 
 WORDS = {"rib": 0.55, "rob": 0.45}  # one is slightly more common
 STATES = tuple((word, place) for word in WORDS for place in range(3))  # (word, letter) pairs

@@ -27,19 +27,20 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
+from crfkit.errors import NotCoveredError
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout, LayoutOptions
 from crfkit.linear.move import united
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Model
 from crfkit.models.names import Names
-from crfkit.optimize.problem import Curvature, Differentiable, NotCoveredError, Optimizer, Penalty
+from crfkit.optimize.problem import Curvature, Differentiable, Optimizer, Penalty
 from crfkit.structures.gold import Gold
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
 from crfkit.training.data import TrainingData
+from crfkit.training.events import display_for
 from crfkit.training.fit import Fit
-from crfkit.training.runs.progress import display_for
 from crfkit.training.start import warm_start
 from crfkit.training.stop import Stop
 
@@ -47,7 +48,7 @@ V = TypeVar("V")
 _UNHELD = (
     "neither the data that the model was trained on are there (data_) nor how firmly they held its weights "
     "(model_.curvature), so that learning on would forget them; call fit with all data, or keep one of both: "
-    "crfkit.training.with_curvature"
+    "crfkit.training.curvature.with_curvature"
 )
 
 __all__ = ["Anchored", "adapt", "continued", "joined", "united_names"]

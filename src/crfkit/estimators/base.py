@@ -16,15 +16,14 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeVar, cast
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
-from crfkit.checks import check_number
 from crfkit.linear.features import FeatureSelection
 from crfkit.training.choose import objective_of
-from crfkit.training.foreign import refuse_unknown, translated
+from crfkit.training.flat import seed_of, threads_of, with_flat
+from crfkit.training.foreign import VERBS, refuse_unknown, translated
 from crfkit.training.stop import Stop
 from crfkit.training.train import structure_of
 
@@ -134,37 +133,18 @@ class Estimator(_Declared):
     @property
     def _threads(self) -> int | None:
         """How many threads to use; None: all cores."""
-        if self.n_jobs is None or self.n_jobs == -1:
-            return None
-        check_number("n_jobs", self.n_jobs, 1, whole=True)
-        return self.n_jobs
+        return threads_of(self.n_jobs)
 
     @property
     def _seed(self) -> int:
         """Where draws begin: anew at each call where the random state is None."""
-        if self.random_state is None:
-            return int(np.random.default_rng().integers(2**31))
-        check_number("random_state", self.random_state, whole=True)
-        return self.random_state
+        return seed_of(self.random_state)
 
     def _part(self, name: str) -> Any:
         """Return a part, with the flat parameters that are fields of it."""
         given = getattr(self, name)
-        part = self._made(name, given)
         flat = {each: getattr(self, each, None) for each in _FLAT[name]}
-        flat = {each: value for each, value in flat.items() if value is not None}
-        if not flat:
-            return part
-        kind, own = type(part).__name__, {f.name for f in fields(part) if f.init}
-        for each, value in flat.items():
-            if each not in own:
-                raise ValueError(f"{each} is {value!r}, but {kind} has no {each}: leave it out")
-            if given is not None and not isinstance(given, str):
-                raise ValueError(
-                    f"{each}={value!r} is given beside {name}={kind}(...), which has {each} too: write "
-                    f"{name}={kind}({each}={value!r})"
-                )
-        return replace(part, **flat)
+        return with_flat(name, given, self._made(name, given), **flat)
 
     def _made(self, name: str, given: Any) -> Any:
         """Return the part that a word or None stands for; others unchanged, checked."""
@@ -197,6 +177,8 @@ class Estimator(_Declared):
                 why = self._absent().get(name)
                 if why is not None:
                     raise AttributeError(f"{kind} has no {name}: {why}")
+            if name in VERBS:
+                raise AttributeError(f"{kind} has no {name}: write {VERBS[name]}")
             asked = isinstance(getattr(type(self), name, None), property)  # of what was learned
             if name == "model_" or (asked and "model_" not in vars(self)):
                 raise NotFittedError(f"This {kind} instance is not fitted yet: call fit before using it.")

@@ -16,8 +16,7 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import learned
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.queries import SequenceQueries
@@ -27,10 +26,10 @@ from crfkit.models.model import Model
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.structures import Chain
+from crfkit.training.events import display_for
 from crfkit.training.learners.boosting import Boosted, Boosting, boost
 from crfkit.training.learners.boosting_round import windowed
 from crfkit.training.learners.forest import Forest, Rows
-from crfkit.training.runs.progress import display_for
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
@@ -40,9 +39,11 @@ class ChainCRF(SequenceQueries, Fitting):
         Where `fit` starts, as in `crfkit.train`; `partial_fit` goes on from what it has.
     stop : Stop
         When training ends: ``Stop(max_iterations=50)``.
-    features : str, path or Recipe, optional
-        Text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path` to one, or a Recipe: X is then
-        rows of tokens. Without one, X is features.
+    features : "auto", str, path, Recipe, function or None
+        What makes attributes of tokens: text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path`
+        to one, a Recipe, or a function ``f(tokens, i)`` that gives the item of a position. "auto":
+        tokens (strings, or tuples of columns) and Columns get words, shapes, prefixes and suffixes; dicts and
+        arrays are attributes. None: X is attributes.
     train_scheme : {"IO", "BIO", "BIOES", "BCEU"}, optional
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
         has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
@@ -58,8 +59,9 @@ class ChainCRF(SequenceQueries, Fitting):
     n_jobs : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
-        On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
-        exactly; training, probabilities and draws do not know them.
+        Of `crfkit.constraints`. Those about neighbors, such as ``Scheme("BIO")``, are the structure's:
+        training and all queries keep them. Those on whole sequences, such as ``AtMostOnce()``, are kept by
+        labels that are predicted, exactly; training, probabilities and draws do not know them.
 
     Attributes
     ----------
@@ -75,7 +77,7 @@ class ChainCRF(SequenceQueries, Fitting):
     Options of structure, features, objective, optimizer and stop are parameters too, as in a grid search over
     ``structure__order``, ``features__min_count``, ``objective__l2`` and ``stop__max_iterations``.
 
-    What X and y may be: `crfkit.models.reading` and `crfkit.data.labeling`. An estimator is not a
+    What X and y may be: `crfkit.models.reading` and `crfkit.data.dataset`. An estimator is not a
     classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
     stratify, and scorers come from `crfkit.metrics.scorer`. ``cross_val_predict`` returns an array of lists
     of labels; it allows scikit-learn's own methods only, so marginals of folds need a loop over ``KFold``.

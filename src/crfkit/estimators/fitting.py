@@ -15,11 +15,12 @@ from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.base import fixed, learned, unless_absent
+from crfkit.estimators.inputs import AnyConstraint, itemized, recipe_for, split_constraints
 from crfkit.estimators.parameters import Trained
 from crfkit.features import Recipe
-from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
+from crfkit.inference.constrained.kinds import check_globals
 from crfkit.models.model import Metric, Model
-from crfkit.models.reading import read, recipe_of
+from crfkit.models.reading import read
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
 from crfkit.training.fit import Init
@@ -45,10 +46,10 @@ class Fitting(Trained):
     """
 
     structure: Any = None
-    features: Any = None
+    features: Any = "auto"
     init: Init = None
     metric: Metric | str = "auto"
-    constraints: Sequence[GlobalConstraint] = ()  #: on whole labelings
+    constraints: Sequence[AnyConstraint] = ()  #: on neighbors, and on whole sequences
 
     model_: Model = learned()
     classes_: NDArray[np.object_] = learned()
@@ -67,6 +68,27 @@ class Fitting(Trained):
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         """Return a dev set."""
         raise NotImplementedError
+
+    @property
+    def _whole(self) -> Any:
+        """The constraints on whole sequences."""
+        return split_constraints(self.constraints)[1]
+
+    def _part(self, name: str) -> Any:
+        """Return a part; the structure keeps the constraints about neighbors."""
+        part = super()._part(name)
+        near = split_constraints(self.constraints)[0] if name == "structure" else ()
+        if near and not (self.structure is None or isinstance(self.structure, str)):
+            raise ValueError(
+                f"constraints has {near[0]}, which is about neighbors, beside structure="
+                f"{type(part).__name__}(...): write structure={type(part).__name__}(constraints=[{near[0]}])"
+            )
+        return replace(part, constraints=near) if near else part
+
+    def _read_by(self, X: Any, y: Any) -> tuple[Any, Recipe | None]:
+        """Return X as attributes or as what a recipe reads, and the recipe."""
+        X, segments = itemized(self.features, X), self._part("structure").segmental
+        return X, recipe_for(self.features, X, gold=y is None, segments=segments)
 
     @property
     def _dev_metric(self) -> Metric | str:
@@ -93,7 +115,7 @@ class Fitting(Trained):
             See `crfkit.models.reading`.
         y : list of lists
             One label for each position; None where it is not known or for a whole sequence, a set where it
-            is one of several, a dict where they have probabilities (`crfkit.data.labeling`). `SemiCRF` also
+            is one of several, a dict where they have probabilities (`crfkit.data.dataset`). `SemiCRF` also
             takes tags and segments. May be left out where X has labels: a Dataset, or Columns, whose labels
             are in the column called label, else in the last one.
         dev : (X, y), Dataset, Columns or Batch, optional
@@ -106,12 +128,14 @@ class Fitting(Trained):
         progress : bool, optional
             Show progress; None: where standard error is a terminal.
         """
-        check_globals(self.constraints)
-        recipe = recipe_of(self.features)
+        check_globals(self._whole)
+        X, recipe = self._read_by(X, y)
         data, structure = self._prepared(X, y, recipe, (), None)
         made_by = None if data.extractor is None else data.extractor.recipe
         judged = self._dev(dev, made_by or recipe, structure)
-        more = None if unlabeled is None else read(unlabeled, made_by or recipe, self._threads)
+        more = None
+        if unlabeled is not None:
+            more = read(itemized(self.features, unlabeled), made_by or recipe, self._threads)
         data = weighted(data, sample_weight)
         return self._fitted(data, structure, recipe, progress, judged, unlabeled=more)
 
@@ -179,9 +203,9 @@ class Fitting(Trained):
         classes : list of str, optional
             Labels that there are, seen or not.
         """
-        check_globals(self.constraints)
+        check_globals(self._whole)
         before: Model | None = getattr(self, "model_", None)
-        recipe = recipe_of(self.features)
+        X, recipe = self._read_by(X, y)
         if before is not None and recipe is not None and recipe.lacks_mean:
             recipe = before.recipe or recipe  # with the mean of what was learned first
         known = [*(() if before is None else before.answers), *(classes or ())]
@@ -232,13 +256,13 @@ class Fitting(Trained):
         if dev is None:
             return None
         if isinstance(dev, Dataset | Batch | Columns):
-            return self._judged(dev, None, recipe, structure)
+            return self._judged(itemized(self.features, dev), None, recipe, structure)
         if not isinstance(dev, tuple) or len(dev) != 2:
             raise ValueError(
                 f"dev is a {type(dev).__name__}, expected a pair, as in fit(X, y, dev=(X_dev, y_dev)), or a "
                 "Dataset or Columns with labels"
             )
-        return self._judged(*dev, recipe, structure)
+        return self._judged(itemized(self.features, dev[0]), dev[1], recipe, structure)
 
     def _train(
         self,
@@ -260,13 +284,13 @@ class Fitting(Trained):
             init=self.init if init is None else init,
             metric=self._dev_metric,
             stop=self._part("stop"),
-            seed=self._seed,
-            threads=self._threads,
+            random_state=self._seed,
+            n_jobs=self._threads,
             progress=progress,
         )
 
     def _learned(self, model: Model) -> Self:
-        self.model_ = model.constrained(self.constraints) if len(self.constraints) else model
+        self.model_ = model.constrained(self._whole) if len(self._whole) else model
         self.classes_ = np.array(model.answers, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)

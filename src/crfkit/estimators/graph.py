@@ -173,8 +173,8 @@ class GraphCRF(GraphQueries, Trained):
                 metric=self.metric,
                 checkpoint=checkpoint,
                 sample_weight=sample_weight,
-                seed=self._seed,
-                threads=self._threads,
+                random_state=self._seed,
+                n_jobs=self._threads,
                 listeners=listeners,
                 progress=progress,
             )

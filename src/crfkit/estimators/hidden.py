@@ -11,8 +11,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.fitting import Fitting, has_gold
 from crfkit.estimators.queries import SequenceQueries

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.hidden import HiddenStates
 from crfkit.estimators.judged import Judged

@@ -15,8 +15,7 @@ from crfkit import inference
 from crfkit.arrays import Floats, weights_of
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.adapting import united_names
 from crfkit.estimators.base import Estimator, learned, unless_absent
 from crfkit.estimators.fitting import has_gold, weighted

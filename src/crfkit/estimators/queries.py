@@ -12,20 +12,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
+from crfkit.errors import SaveError
 from crfkit.estimators.base import learned, unless_absent
+from crfkit.estimators.inputs import itemized
 from crfkit.estimators.judged import Judged
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.explanation import Explanation
 from crfkit.models.model import Metric, Model
-from crfkit.models.results import Candidate, LabelProba, Span
+from crfkit.models.results import Candidate, LabelProba, PerSequence, Span
 from crfkit.models.scores import Decoding
 from crfkit.models.uncertainty import Uncertainty
+from crfkit.models.weights import WeightTable, largest_weights, transition_table
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from crfkit.metrics.comparison import Compared
+    from crfkit.training.events import TrainingRecord
 
 __all__ = ["SequenceQueries"]
 
@@ -39,7 +43,7 @@ class SequenceQueries(Judged):
     classes_: NDArray[np.object_] = learned()
     n_iter_: int = learned()
 
-    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> PerSequence[list[str]]:
         """Return the best labels of each sequence: always a list of lists of strings.
 
         Parameters
@@ -128,6 +132,32 @@ class SequenceQueries(Judged):
         return self.model_.explain(self._data([x]), at, threads=self._threads)
 
     @property
+    def training_(self) -> TrainingRecord | None:
+        """How the model was trained; None where that is not known, as of another program's file."""
+        check_is_fitted(self, "model_")
+        return self.model_.training
+
+    @unless_absent
+    def top_features(self, label: str | None = None, n: int = 10) -> list[tuple[str, str, float]]:
+        """Return the n largest weights as (feature, label, weight), those of one label or of all.
+
+        Examples
+        --------
+        >>> from crfkit import ChainCRF
+        >>> crf = ChainCRF().fit([[{"w": "the"}, {"w": "dog"}]], [["D", "N"]])
+        >>> [feature for feature, _, _ in crf.top_features("N", 1)]
+        ['w:dog']
+        """
+        check_is_fitted(self, "model_")
+        return largest_weights(self.model_, label, n)
+
+    @property
+    def transitions_(self) -> WeightTable:
+        """Weights of labels one after the other, as a table: a row for each label before."""
+        check_is_fitted(self, "model_")
+        return transition_table(self.model_)
+
+    @property
     def state_features_(self) -> dict[tuple[str, str], float]:
         """Weights by attribute and label, those that are not 0; of attributes without names by their id."""
         check_is_fitted(self, "model_")
@@ -158,6 +188,11 @@ class SequenceQueries(Judged):
         ...     ChainCRF.load(os.path.join(folder, "m.crf")).predict([[{"w": "dog"}]])
         [['N']]
         """
+        if callable(getattr(self, "features", None)):
+            raise SaveError(
+                f"features is the function {getattr(self.features, '__name__', self.features)}, which a file "
+                "cannot hold: save model_, which takes what the function makes"
+            )
         self.model_.save(path)
 
     @classmethod
@@ -200,6 +235,7 @@ class SequenceQueries(Judged):
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
+        X = itemized(getattr(self, "features", None), X)
         data = self.model_.dataset(X, y, threads=self._threads)
         given, fitted = data.batch.dense, self.model_.layout.dense
         columns = 0 if given is None else given.shape[1]

@@ -14,7 +14,9 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
+from crfkit.errors import SaveError
 from crfkit.estimators.fitting import Fitting, has_gold
+from crfkit.estimators.inputs import itemized
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
@@ -69,8 +71,8 @@ class SemiCRF(SequenceQueries, Fitting):
     n_jobs : int, optional
         Default: all cores. Results do not depend on it.
     constraints : sequence of constraints
-        On whole labelings, such as ``[Once()]`` (`crfkit.constraints`): labels that are predicted keep them,
-        exactly; training, probabilities and draws do not know them.
+        On whole labelings, such as ``[AtMostOnce()]`` (`crfkit.constraints`): labels that are predicted keep
+        them, exactly; training, probabilities and draws do not know them.
 
     Attributes
     ----------
@@ -130,7 +132,7 @@ class SemiCRF(SequenceQueries, Fitting):
         """Write what was learned to a file, as `ChainCRF.save` does; functions cannot be written."""
         check_is_fitted(self, "model_")
         if self.segment_features:
-            raise ValueError(
+            raise SaveError(
                 "segment_features are functions, which a file cannot keep: make a recipe of them, as in "
                 'features="w[0]; segment: w[..]", or save model_, which asks for data with segment features'
             )
@@ -224,7 +226,7 @@ class SemiCRF(SequenceQueries, Fitting):
         X = list(X) if isinstance(X, Iterator) else X
         model = self.model_
         if self.segment_features and not isinstance(X, Batch):
-            data = read(X, model.recipe, self._threads)
+            data = read(itemized(self.features, X), model.recipe, self._threads)
             X = self._with_segments(data, X, None, None, model.structure, model)
         return super()._data(X, y)
 

@@ -45,7 +45,7 @@ class Extractor:
         Hash attribute names to this many ids; `collisions` counts the names that share the id of another.
         Datasets then carry no attribute names, and freezing drops no attribute.
     longest : int, optional
-        Segments have so many positions at most; needed where the recipe has templates of segments.
+        The most positions of a segment; needed where the recipe has templates of segments.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def segment_features(
         Sequences of items, as `ItemExtractor` takes them, or a data set, whose attributes and labels stay:
         also those of segments that a recipe made.
     max_length : int
-        Segments have so many positions at most: the largest `max_length` of the structure.
+        The most positions of a segment: the largest `max_length` of the structure.
     functions : sequence of functions
         ``g(x, start, end)`` returns what is known of the segment ``x[start:end]``: a list of strings, or a
         dict from names to numbers (or to strings, for the attribute ``name:string``). What several say is
@@ -196,7 +196,7 @@ def of_words(function: WordsFunction, most: int = 1 << 16) -> SegmentFunction:
     function : function of a tuple of strings
         What it returns must depend on the words only.
     most : int
-        So many answers are kept, those that were asked for last.
+        How many answers are kept: those that were used last.
 
     Examples
     --------

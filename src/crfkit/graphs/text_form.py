@@ -39,9 +39,10 @@ from itertools import takewhile
 from typing import Any, Final
 
 from crfkit._safe.printable import cut, quoted, shown
-from crfkit.features import Recipe, Template
+from crfkit.features import Recipe
 from crfkit.features.limits import check_templates, check_text
 from crfkit.features.quoted import pieces
+from crfkit.features.recipe import Template
 from crfkit.graphs.text_lines import At, Line
 from crfkit.graphs.text_pairs import check_field
 

@@ -25,16 +25,15 @@ Queries about graphs (`crfkit.Graph`) have the same names and lie in `crfkit.inf
 whether it is exact. They are answered for all graphs of a batch at once, in arrays by kind of variable.
 
 A sequence without any allowed labeling has log partition -inf and count 0; queries that need a labeling
-raise a `NoLabelingError` that names the sequence, and so does every query of a structure with constraints.
+raise a `InfeasibleError` that names the sequence, and so does every query of a structure with constraints.
 An empty sequence has exactly one labeling, of score 0.
 """
 
 from typing import TYPE_CHECKING
 
 from crfkit._safe.lazy import lazily
-from crfkit.inference.constrained.decoding import Constrained, InfeasibleError, constrained
+from crfkit.inference.constrained.decoding import Constrained, constrained
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
-from crfkit.inference.results import NoLabelingError
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
 from crfkit.inference.training import best, expected
 from crfkit.structures.potentials import Potentials
@@ -45,10 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Constrained",
-    "InfeasibleError",
     "Labeling",
     "Marginals",
-    "NoLabelingError",
     "Potentials",
     "best",
     "constrained",

@@ -1,4 +1,4 @@
-"""Who answers queries: the sweep for sequences and trees, methods of `inference.methods` for graphs.
+"""What answers queries: the sweep for sequences and trees, methods of `inference.methods` for graphs.
 
 Potentials name their engine; queries of the same names lie in the engine's module.
 """

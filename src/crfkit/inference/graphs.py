@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError, check_number
+from crfkit.errors import InfeasibleError, MethodError
 from crfkit.inference.graph_results import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import How, Number, Numbers
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.registry import method_of
-from crfkit.inference.results import NoLabelingError
 from crfkit.native import check_memory, threads_or_all
 from crfkit.structures.graphs.evidence import Reduced, without_observed
 from crfkit.structures.graphs.gold import GraphGold
@@ -207,7 +207,7 @@ def expected(
     Returns
     -------
     log_partition : array [N]
-        Of each graph, without its weight; ``.info`` says how it was found.
+        A number for each graph, without its weight; ``.info`` says how it was found.
     by_score : dict of arrays
         Clique -> array like the scores of its tables, [K, L1, ..., La]. The caller may change these arrays.
     """
@@ -225,7 +225,7 @@ def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Nu
 
 
 def _check_many(name: str, labelings: int, potentials: GraphPotentials) -> None:
-    """Refuse so many labelings of all variables that they would not fit into memory."""
+    """Refuse a number of labelings of all variables that would not fit into memory."""
     check_number(name, labelings, 1, whole=True)
     if labelings * max(1, potentials.batch.variables) > _MOST:
         raise MethodError(
@@ -247,7 +247,7 @@ def demand(values: Floats) -> None:
     _demand_finite(values)
     none = np.flatnonzero(np.isneginf(values))
     if none.size:
-        raise NoLabelingError(int(none[0]), none.size - 1, "graph")
+        raise InfeasibleError(int(none[0]), none.size - 1, "graph")
 
 
 def _asked(potentials: GraphPotentials, method: Method | str | None) -> Method:

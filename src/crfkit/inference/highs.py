@@ -57,7 +57,7 @@ class Program:
         self.high: list[Any] = []
 
     def variables(self, count: int) -> Counts:
-        """Return the columns of so many further variables."""
+        """Return the columns of that many further variables."""
         self.columns += count
         return np.arange(self.columns - count, self.columns)
 

@@ -49,7 +49,7 @@ def decode(
     Returns
     -------
     Labeling, or a list of them for a batch
-        Of graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.info``.
+        For graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.info``.
 
     Examples
     --------
@@ -92,14 +92,14 @@ def kbest(
     k : int
         How many.
     method : `crfkit.inference.methods.Method` or str, optional
-        Of graphs: who answers, ``Elimination()``, which is the default, or ``Enumeration()``.
+        The inference method for graphs: ``Elimination()``, which is the default, or ``Enumeration()``.
     threads : int, optional
         Default: all cores.
 
     Returns
     -------
     list of Labeling, or for a batch a list of such lists
-        Of graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
+        For graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
 
     Examples
     --------
@@ -145,17 +145,17 @@ def sample(
     seed : int
         0 to 2**64 - 1.
     space : {"auto", "log"}
-        Of sequences and trees, as in `log_partition`.
+        As in `log_partition`, for sequences and trees.
     method : `crfkit.inference.methods.Method` or str, optional
-        Of graphs: who draws, ``Elimination()`` (the default: independent and exact), ``Enumeration()`` or
-        ``Gibbs()``.
+        How samples of graphs are drawn: ``Elimination()`` (the default: independent and exact),
+        ``Enumeration()`` or ``Gibbs()``.
     threads : int, optional
         Default: all cores.
 
     Returns
     -------
     list of Labeling, or for a batch a list of such lists
-        Of graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
+        For graphs `crfkit.inference.graphs.GraphLabelings`, which is indexed in the same way.
 
     Examples
     --------

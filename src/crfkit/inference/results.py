@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import NotFiniteError
+from crfkit.errors import InfeasibleError
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labeling
 
 __all__ = [
-    "NoLabelingError",
     "Space",
     "counted_from",
     "cut_labelings",
@@ -34,43 +34,12 @@ def in_logs(space: Space) -> bool:
     return space == "log"
 
 
-class NoLabelingError(ValueError):
-    """A sequence, or a graph, has no allowed labeling; `sequence` says which one.
-
-    Examples
-    --------
-    >>> NoLabelingError(3).after(10).sequence
-    13
-    """
-
-    def __init__(self, sequence: int, more: int = 0, what: str = "sequence") -> None:
-        others = f" (and {more} more)" if more else ""
-        super().__init__(
-            f"{what} {sequence} has no labeling above -inf{others}: "
-            "relax the constraints, the allowed labels or the -inf scores"
-        )
-        self.sequence = sequence
-        self.more = more
-        self.what = what
-
-    def __reduce__(self) -> tuple[type[NoLabelingError], tuple[int, int, str]]:
-        return type(self), (
-            self.sequence,
-            self.more,
-            self.what,
-        )  # as it is pickled, by processes of a grid search
-
-    def after(self, sequences: int) -> NoLabelingError:
-        """Return the same error, counted from the beginning of data with so many sequences before."""
-        return NoLabelingError(self.sequence + sequences, self.more, self.what)
-
-
 @contextmanager
 def counted_from(before: int) -> Iterator[None]:
     """Make errors count sequences from the beginning of the data; `before` come before this part."""
     try:
         yield
-    except (NoLabelingError, NotFiniteError) as error:
+    except (InfeasibleError, NotFiniteError) as error:
         raise error.after(before) from None
 
 
@@ -91,13 +60,13 @@ def demand_finite(values: Floats) -> None:
 
 
 def demand_labeling(values: Floats) -> None:
-    """Raise a `NoLabelingError` where the value of a sequence [N] is that of no labeling."""
+    """Raise a `InfeasibleError` where the value of a sequence [N] is that of no labeling."""
     if np.isfinite(values).all():
         return
     demand_finite(values)
     impossible = np.flatnonzero(values == -np.inf)
     if impossible.size:
-        raise NoLabelingError(int(impossible[0]), impossible.size - 1)
+        raise InfeasibleError(int(impossible[0]), impossible.size - 1)
 
 
 def cut_labelings(

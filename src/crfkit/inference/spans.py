@@ -53,7 +53,7 @@ def segment_probability(
     Parameters
     ----------
     potentials : ChainPotentials
-        Of order 0 or 1.
+        A chain of order 0 or 1.
     first, end : arrays [K]
         First positions of the segments, and one past their last, counted over the batch.
     among : array [K, L]

@@ -35,10 +35,10 @@ def log_partition(
     potentials
         Scores of one sequence or graph, or of a batch.
     space : {"auto", "log"}
-        Of sequences and trees: "auto" sums scaled probabilities where that is exact and logarithms elsewhere,
-        sequence by sequence; "log" forces logarithms.
+        "auto" sums scaled probabilities where that is exact and logarithms elsewhere, sequence by sequence;
+        "log" forces logarithms. For sequences and trees.
     method : `crfkit.inference.methods.Method` or str, optional
-        Of graphs: who answers, such as ``Elimination()`` or ``"belief-propagation"``;
+        The inference method for graphs, such as ``Elimination()`` or ``"belief-propagation"``;
         `crfkit.inference.methods` lists them with their options. Default: `crfkit.inference.methods.Auto`,
         which is exact where tables stay small.
     threads : int, optional
@@ -47,7 +47,7 @@ def log_partition(
     Returns
     -------
     float, or array [N] for a batch
-        Of graphs an estimate, where the method is not exact: ``.info`` says which graphs, and bounds.
+        For graphs an estimate, where the method is not exact: ``.info`` says which graphs, and bounds.
 
     Examples
     --------
@@ -118,10 +118,10 @@ def marginals(
         Give expected counts of shared edges. Without them (`edge` is None) chains are summed faster, those
         of many labels and few transitions by far.
     cliques : bool
-        Of graphs: give the marginals of factors too, a number for each cell of each.
+        Whether to return the marginals of the factors of graphs too, a number for each cell.
     method : `crfkit.inference.methods.Method` or str, optional
-        Of graphs: who answers, as in `log_partition`; `edges_by_position`, `space`, `weight` and `counts` are
-        of sequences and trees.
+        The inference method for graphs, as in `log_partition`; `edges_by_position`, `space`, `weight` and
+        `counts` apply to sequences and trees.
 
     Returns
     -------

@@ -33,7 +33,7 @@ def expected(
     Returns
     -------
     log_partition : array [N]
-        Of each sequence, without its weight.
+        A number for each sequence, without its weight.
     slots : dict of arrays
         The marginals in the shapes of ``potentials.scores()``, those of sequence n times ``weight[n]``. The
         caller may change these arrays.

@@ -11,8 +11,8 @@ import numpy as np
 
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block
 from crfkit.structures.structure import Scores
 
 __all__ = ["SparseFeatures", "SparseSums"]
@@ -80,9 +80,9 @@ class SparseFeatures(SparseSums):
         ----------
         batch : Batch
         counts : Scores
-            Of the slots whose places have cells of their own: [places, cells].
+            For slots whose places have cells of their own: [places, cells].
         shared : Scores
-            Of the slots that all places share: [N, cells], one row for each sequence.
+            For slots that all places share: [N, cells], one row for each sequence.
         """
         layout, N = self.layout, batch.sequences
         of_position = np.repeat(np.arange(N), np.diff(batch.seq_ptr))  # [P]

@@ -117,7 +117,7 @@ class LossPart:
 
     @once
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the scores, by slot."""
+        """Return the shapes of the scores, by slot."""
         made = self.scores(np.broadcast_to(0.0, self.size + 1))
         return {slot: array.shape for slot, array in made.items()}
 

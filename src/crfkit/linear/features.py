@@ -83,7 +83,7 @@ class FeatureSelection:
         Pairs of attribute and label that have a weight: those that the data show, all of them, the observed
         ones and those that the model finds likely after a little training, or just those of a list.
     min_count : float
-        Keep what is seen at least so often; 0 keeps everything.
+        Keep what is seen at least this often; 0 keeps everything.
     count : {"count", "value"}
         How often: the number of occurrences, or the sum of sequence weight * value.
     transitions : {"all", "observed", "none"}

@@ -13,9 +13,9 @@ import numpy as np
 from crfkit import inference
 from crfkit.arrays import Floats, dot
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
-from crfkit.optimize.problem import NotCoveredError
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss

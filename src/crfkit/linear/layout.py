@@ -36,8 +36,7 @@ from crfkit._safe.cached import once
 from crfkit._safe.pickling import Restored
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
-from crfkit.linear.block import Block
-from crfkit.linear.plan import Estimate, LayoutOptions, Plan
+from crfkit.linear.plan import Block, Estimate, LayoutOptions, Plan
 from crfkit.native import check_memory
 from crfkit.structures.chains.chain import Chain, chain_slots
 from crfkit.structures.structure import Slot, Structure

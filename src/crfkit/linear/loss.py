@@ -18,6 +18,7 @@ from crfkit._safe.cached import once
 from crfkit.arrays import Floats
 from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.diagonal import BLOCK_BYTES, approximate_diagonal, diagonal_lacks
 from crfkit.linear.factored import ChainsOfLoss, SequencesOfLoss, factored_chains_lack, factored_lack
 from crfkit.linear.fast import FAST, FastPath
@@ -38,15 +39,14 @@ from crfkit.linear.group_counts import GroupCounts, counts_lack
 from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.linear.margins import MarginLoss, margin_lack
-from crfkit.linear.objective import Objective
+from crfkit.linear.objective import Objective, View, ViewedLoss, itself
 from crfkit.linear.score import cells_by_position, scatter, score, transpose
 from crfkit.linear.signed import SignedCounts, signed_lack
-from crfkit.linear.views import View, ViewedLoss, itself
 from crfkit.optimize.classic.marginal_dual import FactoredChains, FactoredSequences
 from crfkit.optimize.classic.parallel import Signed
 from crfkit.optimize.classic.scaling import Counted
 from crfkit.optimize.margin.view import MarginChains, MarginSequences
-from crfkit.optimize.problem import Curvature, Latent, NotCoveredError
+from crfkit.optimize.problem import Curvature, Latent
 from crfkit.optimize.sequential.sequences import (
     DualSequences,
     PerceptronSequences,

@@ -1,4 +1,4 @@
-"""The perceptron and its kin on any structure: one after the other, through scores and the best labeling.
+"""The perceptron and its variants on any structure, sequence by sequence, through the best labeling.
 
 The native loop (cpp/kernels/learn/perceptron.hpp) knows chains; this one asks the structure, and
 learns by the same rules: `crfkit.optimize.sequential.perceptron`. Only the weights that a wrong labeling
@@ -59,7 +59,7 @@ class DecodedSequences:
     Parameters
     ----------
     loss : LinearLoss
-        Of paths, without real-valued columns.
+        A loss on paths, without real-valued columns.
     """
 
     def __init__(self, loss: LinearLoss) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from crfkit.arrays import Floats, Ids, Pointers, pointers
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block
 from crfkit.structures.structure import Slot
 
 _AT_A_TIME = 1 << 18  # cells that are copied before they are added, which stay in the cache

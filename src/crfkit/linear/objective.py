@@ -1,24 +1,29 @@
-"""The base class of objectives: potentials and gold in, a value and its gradient by scores out.
+"""The base classes of objectives and of losses.
 
-An objective knows neither weights nor features, and of a structure only its potentials.
-`crfkit.linear.loss.LinearLoss` turns it into a function of the weights. A new objective is one file with a
-subclass of `Objective`, and a line in `crfkit.objectives`; see docs/adding.md.
+An objective takes potentials and gold, and gives a value and its gradient by scores. It knows neither weights
+nor features, and of a structure only its potentials; `crfkit.linear.loss.LinearLoss` turns it into a function
+of the weights. A new objective is one file with a subclass of `Objective`, and a line in
+`crfkit.objectives`; see docs/adding.md.
+
+Views of a loss are what optimizers may ask of it beside values and gradients, as a table.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from crfkit.arrays import Floats, Ids
 from crfkit.data.batch import Batch
+from crfkit.errors import NotCoveredError
 from crfkit.linear.layout import Layout
-from crfkit.optimize.problem import Penalty
+from crfkit.optimize.problem import Convex, Differentiable, Penalty
+from crfkit.optimize.sequential.sequences import Prepared
 from crfkit.structures.gold import Gold, GoldKind
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.gold import GraphGold
@@ -30,7 +35,8 @@ if TYPE_CHECKING:
 
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["Asks", "Family", "Objective"]
+__all__ = ["Asks", "Family", "Objective", "View", "ViewedLoss", "itself"]
+
 
 #: What an objective asks a method for graphs for.
 Asks: TypeAlias = Literal["sums", "best", "nothing"]
@@ -157,3 +163,59 @@ class Objective(ABC):
 
 
 _GOLD = {"path": "one gold label at each position", "set": "partial labels", "soft": "soft labels"}
+
+
+V = TypeVar("V")
+
+
+class View(NamedTuple):
+    """When a loss has a view, and how it is made."""
+
+    lacks: Callable[[Any], str]  #: of a loss: why it has no such view; empty where it has one
+    make: Callable[[Any], Any]
+
+
+def itself(loss: Any) -> Any:
+    """Return the loss, where it is its own view."""
+    return loss
+
+
+class ViewedLoss:
+    """A loss with views: `VIEWS` is the table of them, beside those that every loss has."""
+
+    VIEWS: ClassVar[Mapping[type, View]] = {}
+    _one: ClassVar[str] = "sequences"  #: what has weights, and what a missing view does not take
+
+    objective: Objective
+    weight: Floats  #: [N]
+
+    @property
+    def convex(self) -> bool:
+        """Whether every local optimum is a global one."""
+        raise NotImplementedError
+
+    def lacks(self, kind: type) -> str:
+        """Return why this loss has no such view; empty where it has one."""
+        if kind is Prepared:
+            return ""
+        if kind is Differentiable:
+            return "" if self.objective.smooth else "a loss with kinks"
+        if kind is Convex:
+            if (self.weight < 0.0).any():
+                return f"negative weights of {self._one}"
+            return "" if self.convex else "a loss that is not convex"
+        return self.VIEWS[kind].lacks(self) if kind in self.VIEWS else self._one
+
+    def view(self, kind: type[V]) -> V:
+        """Return this loss as an optimizer wants to see it.
+
+        Raises
+        ------
+        NotCoveredError
+            This loss has no such view; the message says why.
+        """
+        against = self.lacks(kind)
+        if against:
+            raise NotCoveredError(against)
+        made: V = (self.VIEWS[kind].make if kind in self.VIEWS else itself)(self)
+        return made

@@ -85,7 +85,7 @@ class Pairs:
 
 
 def pairs_of(plan: Plan, slot: str, attributes: int) -> Pairs:
-    """Return the pairs of a slot with so many attributes."""
+    """Return the pairs of a slot with that many attributes."""
     width = plan.slots[slot].cells
     if slot == "node" and "chosen" in plan.options:
         return Pairs(width, attributes, _Nothing(attributes))  # the plan adds them

@@ -19,8 +19,8 @@ from crfkit import _native
 from crfkit.arrays import LARGEST_SCORE, Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.data.batch import Batch
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.structure import Scores
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Floats
+from crfkit.errors import NotCoveredError
 from crfkit.linear.group_counts import check_counts
 from crfkit.linear.score import scatter
-from crfkit.optimize.problem import NotCoveredError
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss

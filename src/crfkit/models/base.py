@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crfkit.metrics.comparison import Compared
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
-    from crfkit.training.events import Summary
+    from crfkit.training.events import TrainingRecord
 
 __all__ = ["BaseModel"]
 
@@ -41,7 +41,7 @@ class BaseModel(ABC):
 
     layout: Layout
     w: Floats  #: [F]
-    training: Summary | None  #: how it was trained
+    training: TrainingRecord | None  #: how it was trained
     notes: str  #: free text that goes with the model
     license: str  #: under which terms others may use it
     lacks: str  #: what a file of it would lack, and what to save instead; "" where it stands alone

@@ -20,7 +20,7 @@ import numpy as np
 from crfkit import inference
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF
-from crfkit.inference.results import NoLabelingError
+from crfkit.errors import InfeasibleError
 from crfkit.models.explain import entry
 from crfkit.models.explanation import Contribution, Decision
 from crfkit.models.model import Model
@@ -66,7 +66,7 @@ def explain_segments(model: Model, one: Batch, at: int | None, threads: int | No
         without[a, d - 1, y] = -np.inf
         try:
             other = inference.decode(replace(potentials, segment=without), threads=threads)[0]
-        except NoLabelingError:
+        except InfeasibleError:
             yield Decision(a, names[y], share, None, 0.0, positions=d)
             continue
         terms = defaultdict(float, mine)

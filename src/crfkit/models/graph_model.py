@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
     from crfkit.models.grounding import Grounding
-    from crfkit.training.events import Summary
+    from crfkit.training.events import TrainingRecord
 
 __all__ = ["Given", "GraphMetric", "GraphModel", "log_prob"]
 
@@ -70,7 +70,7 @@ class GraphModel(Restored, BaseModel):
     layout: Layout
     w: Floats  #: [F]
     attributes: Mapping[str, Alphabet] = field(default_factory=dict)  #: clique -> names, where it has any
-    training: Summary | None = None
+    training: TrainingRecord | None = None
     notes: str = ""  #: free text that goes with the model
     license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model

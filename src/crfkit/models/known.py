@@ -20,14 +20,14 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
-from crfkit.errors import UnknownAttributesWarning, warn_about
+from crfkit.errors import DataWarning, warn_about
 from crfkit.models.names import Names
 
 if TYPE_CHECKING:
     from crfkit.features import Recipe
     from crfkit.models.model import Model
 
-__all__ = ["Watch", "inside"]
+__all__ = ["UnknownAttributesWarning", "Watch", "inside"]
 
 _OCCURRENCES: Final = 200  # that decide
 _ENOUGH: Final = 1 << 17  # after so many that are of every position nothing is counted any more
@@ -36,6 +36,10 @@ _EVERYWHERE: Final = 10  # positions that an attribute of every position is seen
 _GLANCE: Final = 256  # known attributes that a glance takes in
 _DIFFERENT: Final = 32  # of them that the first position lacks, where it suffices
 _SAMPLE: Final = 4096  # positions of columns that are looked at once more, where few attributes are known
+
+
+class UnknownAttributesWarning(DataWarning):
+    """A model knows next to none of the attributes that it is given, and answers from transitions alone."""
 
 
 @dataclass

@@ -33,7 +33,7 @@ from crfkit.models.predictions import gold_labels
 from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
 from crfkit.structures.structure import Structure
-from crfkit.training.events import Summary
+from crfkit.training.events import TrainingRecord
 
 if TYPE_CHECKING:
     from crfkit.models.explanation import Explanation
@@ -67,7 +67,7 @@ class Model(Alternatives, BaseModel):
     names: Names
     w: Floats  #: [F]
     extractor: ExtractorSpec | None = None  #: how data became attributes, where that is known
-    training: Summary | None = None
+    training: TrainingRecord | None = None
     notes: str = ""  #: free text that goes with the model
     license: str = ""  #: under which terms others may use it
     constraints: tuple[GlobalConstraint, ...] = ()  #: on whole labelings, which every answer keeps

@@ -145,7 +145,7 @@ class Predictions(Scoring):
             Default: the `decision` of the model; where it has none, the latter of hidden states, else the
             best labeling.
         constraints : list of constraints, optional
-            On whole labelings (`crfkit.constraints`), such as ``Once()``; default: those of the model.
+            On whole labelings (`crfkit.constraints`), such as ``AtMostOnce()``; default: those of the model.
         infeasible : {"raise", "free"}
             Where no labeling keeps the constraints: raise an error that names the sequence, or take the free
             answer and warn.

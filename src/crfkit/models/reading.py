@@ -9,7 +9,7 @@ X, with a recipe (or template)         `Columns`; lists of token rows: tuples (c
 either                                 `Dataset` (its labels where y is None); `Batch` (ids without names)
 =====================================  =====================================================================
 
-What y may be: `crfkit.data.labeling`.
+What y may be: `crfkit.data.dataset`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from crfkit.features.stock import label_of
 from crfkit.models.encoding import encoded
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
@@ -70,7 +71,7 @@ class Reader:
         X : Columns, rows, items, Dataset or Batch
             See `crfkit.models.reading`; a batch has the ids of the model.
         y : list of lists, optional
-            The gold; see `crfkit.data.labeling`.
+            The gold; see `crfkit.data.dataset`.
         gold : bool
             Take the gold from the model's column of labels where y is None and X has that column.
         threads : int, optional
@@ -87,7 +88,7 @@ class Reader:
             return data
         if model.segmental:
             return segmented(data, y, labels=names.labels.strings())
-        from crfkit.data.labeling import labeled
+        from crfkit.data.dataset import labeled
 
         if model.encoding is not None and model.states is None:
             return self._spelled(labeled(data, y, Alphabet()))
@@ -198,9 +199,13 @@ def recipe_of(template: Any) -> Recipe | None:
     if template is None or isinstance(template, Recipe):
         return template
     if isinstance(template, str):
-        return features.parse_recipe(template)
+        from crfkit.features.dialects import parse_recipe
+
+        return parse_recipe(template)
     if isinstance(template, os.PathLike):
-        return features.read_recipe(os.fspath(template))
+        from crfkit.features.dialects import read_recipe
+
+        return read_recipe(os.fspath(template))
     raise TypeError(
         f"template is {template!r}, expected text, a Recipe, or a pathlib.Path of a template file"
     )
@@ -236,7 +241,7 @@ def read(
 
 
 def gold_column(columns: Columns, recipe: Recipe) -> str | None:
-    """Return the column of labels: the one called label, else the last; None where the recipe reads that.
+    """Return the column of labels: as was said, the one called label, or the last; None where it is input.
 
     Examples
     --------
@@ -246,7 +251,7 @@ def gold_column(columns: Columns, recipe: Recipe) -> str | None:
     """
     if not columns.names:
         return None
-    name = "label" if "label" in columns.names else columns.names[-1]
+    name = columns.names[columns.place(label_of(columns, None))]
     return None if _gold_place(columns, name, recipe) is None else name
 
 

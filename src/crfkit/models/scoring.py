@@ -54,7 +54,7 @@ class Scoring:
             What the model was trained on: columns of text or token rows for its recipe, items without one
             (see `crfkit.models.reading`). A batch must have the ids of the model.
         y : list of lists, optional
-            The gold (see `crfkit.data.labeling`); by default the column of labels that the model was
+            The gold (see `crfkit.data.dataset`); by default the column of labels that the model was
             trained on, where X has it. Labels that the model does not know get ids above its own.
         threads : int, optional
             Default: all cores.

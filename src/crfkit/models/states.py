@@ -112,7 +112,7 @@ class States(Spelling):
         Examples
         --------
         >>> from crfkit.features import ItemExtractor
-        >>> from crfkit.data.labeling import labeled
+        >>> from crfkit.data.dataset import labeled
         >>> data = labeled(ItemExtractor()([[["x"], ["y"], ["z"]]]), [["B", "A", None]], Alphabet())
         >>> made = States(("A/0", "A/1", "B/0"), None).sets(data).batch
         >>> made.label.tolist(), made.allowed.tolist()[1:]

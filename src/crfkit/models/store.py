@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.data import source as sources
 from crfkit.data.opening import NotAFileError, open_file
+from crfkit.errors import DataError, ModelFileError
 
 __all__ = [
     "LONGEST_HEADER",
     "Array",
-    "ModelFileError",
     "OldFileError",
     "file_bytes",
     "looks_like_model_file",
@@ -70,24 +70,6 @@ _HOLDS = {
 }
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 _OLD_SUM = re.compile("[0-9a-f]{8}")  # CRC-32 of the header, beside sums of arrays that only added up
-_REMEDY = "copy it again from where it came, or save the model anew"
-
-
-class ModelFileError(ValueError):
-    """A file does not hold a model: which file, why, and what to do.
-
-    Examples
-    --------
-    >>> print(ModelFileError("m.crf", "is empty", "save the model anew"))
-    m.crf is empty; save the model anew
-    """
-
-    def __init__(self, source: str, what: str, remedy: str = _REMEDY) -> None:
-        super().__init__(source, what, remedy)
-        self.source, self.what, self.remedy = source, what, remedy
-
-    def __str__(self) -> str:
-        return f"{self.source} {self.what}; {self.remedy}"
 
 
 class OldFileError(ModelFileError):
@@ -147,7 +129,7 @@ def unzipped(data: bytes | memoryview, name: str) -> bytes | memoryview:
         return data
     try:
         return sources.Input(name, io.BytesIO(data).read, most=_MOST_UNPACKED).whole()
-    except sources.FormatError as error:
+    except DataError as error:
         what, _, remedy = error.what.partition("; ")
         raise ModelFileError(name, what, remedy) from None
 

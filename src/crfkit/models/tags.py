@@ -23,8 +23,7 @@ from crfkit._safe.printable import counted
 from crfkit.arrays import Bools, Ids
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset, ExtractorSpec
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, ExtractorSpec, labeled
 from crfkit.structures.gold import Path
 from crfkit.tags.detection import detect_ids, parsed
 from crfkit.tags.schemes import OUTSIDE, PART_OF, TABLE, canonical
@@ -151,7 +150,7 @@ def segmented(
     ----------
     data : Dataset
     y : list of lists
-        For each sequence its tags, or labels whose stretches are segments (see `crfkit.data.labeling`), or
+        For each sequence its tags, or labels whose stretches are segments (see `crfkit.data.dataset`), or
         segments (start, end, label): see `crfkit.tags.segments`.
 
     Examples

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
-from crfkit.data.source import FormatError
+from crfkit.errors import DataError
 
 __all__ = ["check_width", "widths"]
 
@@ -53,4 +53,4 @@ def check_width(
     )
     if not columns.source:
         raise ValueError(f"X {what}")
-    raise FormatError(columns.source, columns.lines.of(0) if columns.lines and len(columns) else None, what)
+    raise DataError(columns.source, columns.lines.of(0) if columns.lines and len(columns) else None, what)

@@ -1,11 +1,8 @@
-"""Training objectives, each a file with one class; `OBJECTIVES` is the table of them.
+"""Training objectives, each a file with one class; `crfkit.objectives.registry` is the table of them.
 
-A new objective is a file with a subclass of `crfkit.linear.objective.Objective`, and its class in the table.
+What papers compare with is in `crfkit.objectives.classic`.
 """
 
-from crfkit.linear.objective import Objective
-from crfkit.objectives.classic.exponential import Exponential
-from crfkit.objectives.classic.marginal import MarginalLikelihood
 from crfkit.objectives.divergence import ContrastiveDivergence
 from crfkit.objectives.entropy import EntropyRegularized
 from crfkit.objectives.likelihood import Likelihood
@@ -19,16 +16,11 @@ from crfkit.objectives.sample_rank import SampleRank
 from crfkit.objectives.softmax_margin import SoftmaxMargin
 
 __all__ = [
-    "OBJECTIVES",
-    "ON_GRAPHS",
     "ContrastiveDivergence",
     "EntropyRegularized",
-    "Exponential",
     "Likelihood",
     "Local",
-    "MarginalLikelihood",
     "MaxMargin",
-    "Objective",
     "Perceptron",
     "Piecewise",
     "PiecewisePseudoLikelihood",
@@ -37,27 +29,3 @@ __all__ = [
     "SampleRank",
     "SoftmaxMargin",
 ]
-
-#: Objectives by the names that users write.
-OBJECTIVES: dict[str, type[Objective]] = {
-    objective.name: objective
-    for objective in (
-        Likelihood,
-        MaxMargin,
-        Perceptron,
-        Local,
-        SoftmaxMargin,
-        PseudoLikelihood,
-        Piecewise,
-        PiecewisePseudoLikelihood,
-        MarginalLikelihood,
-        Exponential,
-        EntropyRegularized,
-        PosteriorRegularized,
-    )
-}
-
-#: Objectives that are for graphs alone.
-ON_GRAPHS: dict[str, type[Objective]] = {
-    objective.name: objective for objective in (ContrastiveDivergence, SampleRank)
-}

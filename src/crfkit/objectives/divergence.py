@@ -37,7 +37,7 @@ class ContrastiveDivergence(Drawn):
     persistent : bool
         Chains go on where they were at the visit before, and do not start from the gold again.
     chains : int
-        Of each graph, whose counts are averaged.
+        Chains of each graph, whose counts are averaged.
     block : bool
         Draw trees of variables together: slower sweeps that mix better.
 

@@ -58,7 +58,7 @@ def key_of(seed: Sequence[int], what: int) -> int:
 def swept(
     potentials: GraphPotentials, start: Ids, sweeps: int, seed: int, *, block: bool, threads: int | None
 ) -> Ids:
-    """Return labelings [chains, V] after so many Gibbs sweeps from `start`; observed labels stay."""
+    """Return labelings [chains, V] after that many Gibbs sweeps from `start`; observed labels stay."""
     rest = without_observed(potentials)
     free = start if potentials.observed is None else start[:, potentials.observed < 0]
     if not free.size:

@@ -33,14 +33,8 @@ class MaxMargin(Penalized):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
-    >>> problem = MaxMargin().bind(Layout.all_pairs(batch, 2, transitions="none"), Chain(2), batch)
-    >>> problem.value_and_grad(np.zeros(4), np.empty(4))  # two labels could be wrong
-    2.0
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=MaxMargin(l2=0.5))
     """
 
     name: ClassVar[str] = "max-margin"

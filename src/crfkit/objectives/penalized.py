@@ -5,7 +5,6 @@ The penalty is ``l1 * |w|_1 + l2/2 * |w|_2^2``: sigma^2 of the papers is 1 / l2,
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from crfkit._safe.documented import Documented
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
@@ -37,7 +37,7 @@ __all__ = ["Penalized"]
 
 
 @dataclass(frozen=True)
-class Penalized(Objective):
+class Penalized(Documented, Objective):
     """Options of a penalty; the documentation of each subclass has these parameters too.
 
     Parameters
@@ -61,11 +61,6 @@ class Penalized(Objective):
     transition_l1: float | None = None
     transition_l2: float | None = None
     label_weights: Mapping[str, float | Mapping[str, float]] | Literal["balanced"] | None = None
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__doc__ is not None and Penalized.__doc__ is not None:  # python -OO drops them
-            cls.__doc__ = _with_parameters(cls.__doc__, Penalized.__doc__)
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2", "transition_l1", "transition_l2"):
@@ -131,16 +126,3 @@ class Penalized(Objective):
             if layout.slots[block.slot].places in (None, "step"):
                 by_weight[layout.parts[block.name]] = transition
         return by_weight
-
-
-_PARAMETERS = "\nParameters\n----------\n"
-
-
-def _with_parameters(own: str, shared: str) -> str:
-    """Return the documentation of a class with the parameters of another one first."""
-    own, options = inspect.cleandoc(own), inspect.cleandoc(shared).partition(_PARAMETERS)[2]
-    before, listed, rest = own.partition(_PARAMETERS)
-    if listed:
-        return f"{before}{listed}{options}\n{rest}"
-    before, examples, rest = own.partition("\n\nExamples\n--------\n")
-    return f"{before}\n{_PARAMETERS}{options}{examples}{rest}"

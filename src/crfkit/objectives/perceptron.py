@@ -27,15 +27,8 @@ class Perceptron(Objective):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
-    >>> problem = Perceptron().bind(Layout.all_pairs(batch, 2, transitions="none"), Chain(2), batch)
-    >>> gradient = np.empty(4)
-    >>> problem.value_and_grad(np.array([0.0, 3.0, 0.0, 1.0]), gradient), gradient.tolist()
-    (3.0, [-1.0, 1.0, 0.0, 0.0])
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=Perceptron(), optimizer="perceptron")
     """
 
     name: ClassVar[str] = "perceptron"

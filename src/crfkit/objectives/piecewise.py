@@ -32,14 +32,8 @@ class Piecewise(SumOfPieces):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 0, 0], attr=[], label=[0, 1])
-    >>> problem = Piecewise().bind(Layout.all_pairs(batch, Chain(2)), Chain(2), batch)
-    >>> round(problem.value_and_grad(np.zeros(4), np.empty(4)), 4)  # two nodes and a step: 4 log 2
-    2.7726
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=Piecewise(l2=0.5))
     """
 
     name: ClassVar[str] = "piecewise"
@@ -54,14 +48,8 @@ class PiecewisePseudoLikelihood(SumOfPieces):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 0, 0], attr=[], label=[0, 1])
-    >>> problem = PiecewisePseudoLikelihood().bind(Layout.all_pairs(batch, Chain(2)), Chain(2), batch)
-    >>> round(problem.value_and_grad(np.zeros(4), np.empty(4)), 4)  # two nodes, a step twice: 4 log 2
-    2.7726
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=PiecewisePseudoLikelihood(l2=0.5))
     """
 
     name: ClassVar[str] = "piecewise-pseudo-likelihood"

@@ -10,7 +10,7 @@ b the bounds (phi_k = 1 for the label of a bound from above, -1 for that of one 
 
 whose gradient by scores is p's marginals - q's. Multipliers are found one after the other, each by a
 bracketed secant, until none moves. `slack` is what a bound costs that is missed by 1, so that bounds which
-contradict the data are missed and not infinitely dear. Bounds say nothing of attributes, only of labels.
+contradict the data are missed and not infinitely expensive. Bounds say nothing of attributes, only of labels.
 """
 
 from __future__ import annotations

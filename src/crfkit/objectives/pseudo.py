@@ -30,15 +30,8 @@ class PseudoLikelihood(SumOfPieces):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 0, 0], attr=[], label=[0, 1])
-    >>> problem = PseudoLikelihood().bind(Layout.all_pairs(batch, Chain(2)), Chain(2), batch)
-    >>> w = np.array([0.0, 1.0, 0.0, 0.0])  # of steps: from 0 to 1
-    >>> round(problem.value_and_grad(w, np.empty(4)), 4)  # 2 log(1 + 1/e)
-    0.6265
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=PseudoLikelihood(l2=0.5))
     """
 
     name: ClassVar[str] = "pseudo-likelihood"

@@ -39,20 +39,8 @@ class SampleRank(Drawn):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from crfkit import Graph, GraphCRF
-    >>> from crfkit.graphs import scopes
-    >>> from crfkit.objectives import SampleRank
-    >>> graph = Graph({"token": 2}, word=["token"], step=["token", "token"])
-    >>> data = graph.batch(
-    ...     graph_ptr=[0, 3, 5],
-    ...     labels={"token": [0, 1, 1, 0, 1]},
-    ...     scopes={"step": scopes.chain([0, 3, 5])},
-    ...     features={"word": np.eye(3)[[0, 1, 2, 0, 1]]},
-    ... )
-    >>> crf = GraphCRF(graph, objective=SampleRank(l2=0.1), optimizer="adagrad").fit(data)
-    >>> crf.predict(data)["token"].tolist()
-    [0, 1, 1, 0, 1]
+    >>> SampleRank(margin=0.0, l2=0.1).proposals
+    1
     """
 
     name: ClassVar[str] = "sample-rank"
@@ -106,7 +94,7 @@ def _cells(potentials: GraphPotentials, now: Ids, other: Ids) -> list[tuple[str,
     """Return the two cells of the tables around each changed variable.
 
     For each clique and axis: its name, the variable of each factor [M], the cells [M] of its table with the
-    label of now and with the other one, and the scale of factors.
+    present label and with the other one, and the scale of factors.
     """
     found = []
     for name, table in potentials.tables.items():

@@ -26,14 +26,8 @@ class SoftmaxMargin(Penalized):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1], label=[0, 1])
-    >>> problem = SoftmaxMargin().bind(Layout.all_pairs(batch, 2, transitions="none"), Chain(2), batch)
-    >>> round(problem.value_and_grad(np.zeros(4), np.empty(4)), 4)  # 2 log(1 + e)
-    2.6265
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=SoftmaxMargin(l2=0.5))
     """
 
     name: ClassVar[str] = "softmax-margin"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crfkit.optimize.dual.trainer import Dual
     from crfkit.optimize.margin.bcfw import BCFW
     from crfkit.optimize.margin.one_slack import OneSlack
-    from crfkit.optimize.problem import End, Optimizer, Penalty, Run, Smooth, Step
+    from crfkit.optimize.problem import End, Optimizer, Penalty, Run, Step
     from crfkit.optimize.sequential.minibatch import MiniBatch
     from crfkit.optimize.sequential.mira import MIRA
     from crfkit.optimize.sequential.perceptron import AROW, AveragedPerceptron, PassiveAggressive
@@ -37,7 +37,6 @@ __all__ = [
     "PassiveAggressive",
     "Penalty",
     "Run",
-    "Smooth",
     "Step",
 ]
 
@@ -61,7 +60,6 @@ __getattr__, __dir__ = lazily(
         "PassiveAggressive": ".sequential.perceptron",
         "Penalty": ".problem",
         "Run": ".problem",
-        "Smooth": ".problem",
         "Step": ".problem",
     },
 )

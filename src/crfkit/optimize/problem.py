@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from crfkit.arrays import Bools, Floats, checked_later, norm
+from crfkit.errors import NotCoveredError
 
 __all__ = [
     "Closing",
@@ -24,11 +25,11 @@ __all__ = [
     "Differentiable",
     "End",
     "Latent",
-    "NotCoveredError",
     "Optimizer",
     "Penalty",
     "Run",
     "Smooth",
+    "State",
     "Step",
     "Stopped",
     "Viewed",
@@ -39,6 +40,8 @@ __all__ = [
 
 R = TypeVar("R")
 V = TypeVar("V")
+
+State: TypeAlias = dict[str, Any] | None  # what a run goes on from, as its `state` gave it; None: begin
 
 
 class End(str, Enum):
@@ -107,10 +110,6 @@ class Latent(Protocol):
         ...
 
 
-class NotCoveredError(ValueError):
-    """A method cannot use a loss, or two parts do not fit each other; the text says why."""
-
-
 class Viewed(Smooth, Protocol):
     """A loss that offers views beside values and gradients."""
 
@@ -130,7 +129,7 @@ def view_of(problem: Any, kind: type[V], who: str) -> V:
     --------
     >>> view_of(object(), Curvature, "CG")
     Traceback (most recent call last):
-    crfkit.optimize.problem.NotCoveredError: CG needs Curvature, which object does not give; use LBFGS
+    crfkit.errors.NotCoveredError: CG needs Curvature, which object does not give; use LBFGS
     """
     if hasattr(problem, "lacks"):
         against = cast(Viewed, problem).lacks(kind)
@@ -273,6 +272,6 @@ class Optimizer(Protocol):
         """The views of a loss that it needs beside values and gradients."""
         ...
 
-    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None) -> Run:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> Run:
         """Begin at w [F], or go on from a state, which holds its own weights."""
         ...

@@ -17,7 +17,9 @@ from crfkit.linear.objective import Objective
 from crfkit.objectives import Likelihood, PseudoLikelihood
 from crfkit.optimize import LBFGS
 from crfkit.papers.linked import Linked, Mask
-from crfkit.structures import Clique, Graph, GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.cliques import Clique
+from crfkit.structures.graphs.graph import Graph
 
 __all__ = ["L2", "LEARNERS", "WORDS", "Learner", "learn"]
 

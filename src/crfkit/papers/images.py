@@ -15,8 +15,8 @@ from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.graphs import scopes
 from crfkit.papers.experiment import Given
-from crfkit.structures import Graph
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.graph import Graph
 
 __all__ = ["Images", "camvid", "generated_images", "horses"]
 

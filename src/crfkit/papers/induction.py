@@ -147,7 +147,7 @@ class InductionExperiment:
     def _score(self, data: Dataset, pairs: Any, test: Dataset) -> float:
         """Return the F1 of a model with these features."""
         features, threads = FeatureSelection(Chosen(pairs)), self.given.threads
-        model = train(data, selection=features, objective=Likelihood(), threads=threads, progress=False)
+        model = train(data, selection=features, objective=Likelihood(), n_jobs=threads, progress=False)
         return 100.0 * float(model.evaluate(test, metric="span_f1", threads=threads))
 
     def page(self, found: Mapping[str, Result]) -> Page:

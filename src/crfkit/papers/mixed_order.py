@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
+from crfkit.data.dataset import labeled
 from crfkit.data.formats.columns import Columns
-from crfkit.data.labeling import labeled
 from crfkit.estimators import HMM, MEMM, ChainCRF
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import token_scores

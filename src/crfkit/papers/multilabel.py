@@ -26,8 +26,8 @@ from crfkit.papers.experiment import Given, Quantity, Reading
 from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
-from crfkit.structures import Graph
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.graph import Graph
 
 __all__ = ["MultiLabel", "batch_of", "make"]
 

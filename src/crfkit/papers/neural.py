@@ -124,7 +124,7 @@ class Neural:
             objective=Likelihood(l2=L2),
             selection=FeatureSelection(transitions="observed"),  # as CRFsuite
             stop=Stop(tolerance=1e-5),
-            threads=self.given.threads,
+            n_jobs=self.given.threads,
         )
 
     def _epoch(

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from crfkit._safe.cached import once
-from crfkit.data import read
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import read
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import span_scores
 from crfkit.models.model import Model
@@ -120,7 +120,9 @@ def learned(
         optimizer = AveragedPerceptron(max_passes=passes, seed=seed)
         options = {"structure": Chain(constraints=PAIRS), "objective": "perceptron", "optimizer": optimizer}
     features = "all" if name == "CRF, complete features" else "observed"
-    model = train(data, selection=features, seed=seed, threads=corpus.threads, progress=False, **options)
+    model = train(
+        data, selection=features, random_state=seed, n_jobs=corpus.threads, progress=False, **options
+    )
     return model, tags(model.predict(test, threads=corpus.threads))
 
 
@@ -141,8 +143,8 @@ def followed(method: str, corpus: Corpus, passes: int, seed: int = 0) -> Model:
         metric=_f1_of_pairs,
         stop=Stop(patience=None, dev_every=steps, tolerance=1e-4 if optimizer == "auto" else 0.0),
         listeners=[until(passes)],
-        seed=seed,
-        threads=corpus.threads,
+        random_state=seed,
+        n_jobs=corpus.threads,
         progress=False,
     )
 

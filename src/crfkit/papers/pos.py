@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data import read
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import read
 from crfkit.papers.curves import curve_of
 from crfkit.papers.experiment import Given, Quantity, Reading
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
@@ -155,7 +155,7 @@ class POS:
         init = None if start == STARTS[0] else model_of("MEMM+", data, l2, self.threads)
         model = model_of("CRF+", data, l2, self.threads, init=init, optimizer="lbfgs")
         assert model.training is not None
-        return Reading(model.training.evaluations, curve_of(model))
+        return Reading(model.training.passes, curve_of(model))
 
 
 def _claims(found: Mapping[str, Result]) -> list[Claim]:

@@ -97,7 +97,7 @@ def model_of(name: str, data: Dataset, l2: float, threads: int | None, **options
         structure="local-chain" if local else "chain",
         objective=Local(l2=l2) if local else Likelihood(l2=l2),
         selection=FeatureSelection(transitions="observed"),
-        threads=threads,
+        n_jobs=threads,
         progress=False,
         **options,
     )

@@ -27,7 +27,9 @@ from crfkit.papers.linked import Linked, generated, linked
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
-from crfkit.structures import Clique, Graph, GraphBatch
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.cliques import Clique
+from crfkit.structures.graphs.graph import Graph
 
 __all__ = ["Program", "RulesExperiment", "make"]
 

@@ -24,8 +24,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from crfkit import data
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import read as read_data
 from crfkit.papers.experiment import Given
 from crfkit.tags import spans, to_tags
 from crfkit.tags.schemes import OUTSIDE
@@ -83,7 +83,7 @@ class Task:
 
 def _columns(path: Path, docstart: str | None = None) -> list[list[tuple[str, ...]]]:
     """Return the sequences of a file, each a list of rows."""
-    read = data.read(path, format="columns", docstart=docstart)
+    read = read_data(path, format="columns", docstart=docstart)
     assert isinstance(read, Columns)
     rows = list(zip(*(column.tolist() for column in read.strings()), strict=True))
     return [rows[a:b] for a, b in pairwise(read.seq_ptr.tolist())]

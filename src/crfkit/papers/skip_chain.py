@@ -32,8 +32,8 @@ from crfkit.papers.mails import Mails, generated_mails, seminar_mails
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import number, with_interval
 from crfkit.papers.results import Result
-from crfkit.structures import Graph
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.graph import Graph
 from crfkit.training.graphs.fit import GraphFit
 from crfkit.training.stop import Stop
 

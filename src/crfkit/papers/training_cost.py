@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from crfkit.data import read
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import read
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics import token_scores
 from crfkit.models.model import Model
@@ -147,7 +147,7 @@ class TrainingCost:
         if quantity.name.startswith("labels"):
             return float(len(model.labels))
         if quantity.name.startswith("passes"):
-            return summary.evaluations
+            return summary.passes
         return accuracy if quantity.name.startswith("accuracy") else 100.0 * summary.gap / summary.loss
 
     def page(self, found: Mapping[str, Result]) -> Page:
@@ -197,7 +197,9 @@ class TrainingCost:
             train_on, test_on = task.split(seed)
             extract = Extractor(Recipe.parse(task.features), label=task.columns[-1])
             data = extract(train_on, self.threads)
-            model = train(data, objective=Likelihood(l2=L2), seed=seed, threads=self.threads, progress=False)
+            model = train(
+                data, objective=Likelihood(l2=L2), random_state=seed, n_jobs=self.threads, progress=False
+            )
             found = model.predict(extract.freeze()(test_on, self.threads), threads=self.threads)
             gold = [[row[-1] for row in sentence] for sentence in test_on]
             self.models.clear()

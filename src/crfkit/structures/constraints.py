@@ -130,7 +130,7 @@ class Resolved:
     def accepts(self, labels: Sequence[int]) -> bool:
         """Return whether a whole sequence of label ids obeys every constraint; the empty one does.
 
-        Of labels of whole segments (``segments=True``) only the order is checked.
+        For labels of whole segments (``segments=True``), only the order is checked.
 
         Examples
         --------

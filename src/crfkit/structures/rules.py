@@ -204,7 +204,7 @@ def _matchers(rule: Constraint) -> list[Matcher]:
 
 
 def matcher_steps(matcher: Matcher, lengths: Mapping[int, int]) -> float:
-    """Return the most steps that a matcher takes on names, of which there are so many of each length.
+    """Return the most steps that a matcher takes on names, given how many there are of each length.
 
     Examples
     --------

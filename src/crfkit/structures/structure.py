@@ -165,7 +165,7 @@ class Structure(Trainable, Protocol):
         ...
 
     def cells(self) -> int:
-        """Return how many scores a position has in its potentials: queries take so many at a time."""
+        """Return how many scores a position has in its potentials: queries take parts of that size."""
         ...
 
     def states(self) -> int:

@@ -30,8 +30,7 @@ from crfkit.arrays import (
     sealed,
     sum_by_sequence,
 )
-from crfkit.structures.gold import Path
-from crfkit.structures.labels import forbid
+from crfkit.structures.gold import Path, forbid
 from crfkit.structures.potentials import KeptScores, one_or_all, score_of_gold
 from crfkit.structures.results import Labeling, Marginals
 

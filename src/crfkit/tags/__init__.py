@@ -1,4 +1,4 @@
-"""Tags that spell segments: every scheme (BIO, BIOES, BILOU, ...), read, written, told and converted.
+"""Tags of segments: every scheme (BIO, BIOES, BILOU, ...) is read, written, detected and converted.
 
 ==========  ==========================================================================
 `SCHEMES`   the names of schemes; the table is in `crfkit.tags.schemes`

@@ -1,4 +1,4 @@
-"""Which scheme tags follow, told from the tags."""
+"""Detecting the scheme that tags follow."""
 
 from __future__ import annotations
 

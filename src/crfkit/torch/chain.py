@@ -36,7 +36,7 @@ class ChainCRF(nn.Module):
     constraints : sequence of constraints
         See `crfkit.constraints`; all queries keep them, the loss too.
     device, dtype
-        Of the parameters; float32 unless told. Under autocast they stay what they are.
+        Device and type of the parameters; float32 by default. Autocast does not change them.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ class SegmentCRF(nn.Module):
     constraints : sequence of constraints
         On the labels of neighboring segments (`crfkit.constraints`); all queries keep them, the loss too.
     device, dtype
-        Of the parameters; float32 unless told.
+        Device and type of the parameters; float32 by default.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class SegmentCRF(nn.Module):
             For each sequence tags such as B-NAME, or labels whose stretches are segments, or triples
             (start, end, label): see `crfkit.models.tags.segmented`. None: unknown.
         scheme : str, optional
-            BIO, BIOES, BILOU, ...; told from the tags where omitted.
+            BIO, BIOES, BILOU, ...; detected from the tags by default.
         outside : {"unit", "long"}
             Whether each position outside of segments is a segment of its own, labeled O, or each stretch.
         width : int, optional

@@ -119,7 +119,7 @@ class TokenClassifier(nn.Module):
     dropout : float
         Between encoder and linear layer.
     reduction : {"mean", "sum", "token"}
-        Of the loss; see `functional.chain_loss`.
+        The reduction of the loss; see `functional.chain_loss`.
 
     Examples
     --------

@@ -25,13 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import objectives
 from crfkit.arrays import checked_later
+from crfkit.errors import NotCoveredError
 from crfkit.linear.loss import LinearLoss
 from crfkit.linear.objective import Objective
-from crfkit.objectives import OBJECTIVES
+from crfkit.objectives import registry
+from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.margin.view import MarginChains
-from crfkit.optimize.problem import Convex, Curvature, Differentiable, NotCoveredError, Optimizer, Penalty
+from crfkit.optimize.problem import Convex, Curvature, Differentiable, Optimizer, Penalty
 from crfkit.optimize.sequential.minibatch import MiniBatches
 from crfkit.optimize.sequential.sequences import DualSequences, PerceptronSequences
 from crfkit.training.blocks.problem import BLOCKWISE, BlockedProblem
@@ -105,7 +106,7 @@ def check_blockwise(optimizer: Any, objective: Objective) -> None:
     >>> check_blockwise("sgd", Likelihood())
     >>> check_blockwise("dual", Likelihood())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    crfkit.optimize.problem.NotCoveredError: dual needs all data in memory; blocks on disk are for lbfgs, ...
+    crfkit.errors.NotCoveredError: dual needs all data in memory; blocks on disk are for lbfgs, ...
     """
     made = by_name(optimizer) if isinstance(optimizer, str) and optimizer != "auto" else optimizer
     if not isinstance(made, str) and set(made.needs) - set(BLOCKWISE):
@@ -139,7 +140,7 @@ def objective_of(
         made = by_name(optimizer, graphs=True) if named else optimizer
         given = "perceptron" if PerceptronSequences in getattr(made, "needs", ()) else default
     if isinstance(given, str):
-        known = {**OBJECTIVES, **objectives.ON_GRAPHS}
+        known = {**OBJECTIVES, **registry.ON_GRAPHS}
         if given not in known:
             raise ValueError(f"objective {given!r} is not known; the objectives are: {', '.join(known)}")
         return known[given]()

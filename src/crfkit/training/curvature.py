@@ -1,4 +1,4 @@
-"""How firmly data hold each weight: what a model needs to learn on without them.
+"""How firmly data hold each weight: what a model needs to continue training without them.
 
 Around the weights that training found, the loss of its data is about
 
@@ -43,7 +43,7 @@ def with_curvature(
     before: Floats | None = None,
     threads: int | None = None,
 ) -> Model:
-    """Return a model that keeps how firmly data hold its weights, so that it can learn on without them.
+    """Return a model that keeps how firmly data hold its weights, to be trained further without them.
 
     `Model.save` writes it into the file, 4 bytes for each weight.
 

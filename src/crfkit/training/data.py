@@ -42,7 +42,7 @@ def checked_dataset(data: Any, argument: str) -> Dataset:
         BlockedData: "blocks are for training only: give a Dataset",
     }
     if isinstance(data, str | os.PathLike):
-        what = f"{argument} is the path {os.fspath(data)!r}: read it (crfkit.data.read) and make attributes"
+        what = f"{argument} is the path {os.fspath(data)!r}: read it (crfkit.read) and make attributes"
     elif type(data) in remedies:
         what = f"{argument} is a {type(data).__name__}: {remedies[type(data)]}"
     else:
@@ -109,7 +109,7 @@ def check_learnable(
     counts : array [L]
         Positions of each label.
     names : sequence of str
-        Of the labels.
+        Names of the labels.
     sure : bool
         Whether every position has a label, which is all that there is to learn: of segments, also where they
         begin.
@@ -227,14 +227,20 @@ class TrainingData:
         batches = self.data if isinstance(self.data, BlockedData) else self.data.batch
         return Layout.plan(structure, batches, all_pairs=all_pairs, pairs=pairs, **given)
 
+    @once
+    def learned_from(self) -> Batch:
+        """The data in memory, without attributes of value 0, which add nothing to any score."""
+        assert isinstance(self.data, Dataset)
+        return self.data.batch.nonzero()
+
     def bind(self, objective: Objective, layout: Layout, structure: Structure) -> LinearLoss | BlockedProblem:
         """Return the loss as a function of the weights."""
         if not isinstance(self.data, BlockedData):
-            return objective.bind(layout, structure, self.data.batch, threads=self.threads)
+            return objective.bind(layout, structure, self.learned_from, threads=self.threads)
         settled = objective.settled(self.labels.strings(), self.label_counts)
 
         def bound(layout: Layout, batch: Batch) -> LinearLoss:
-            return settled.bind(layout, structure, batch, threads=self.threads)
+            return settled.bind(layout, structure, batch.nonzero(), threads=self.threads)
 
         return BlockedProblem(self.data, layout, bound, threads=self.threads)
 

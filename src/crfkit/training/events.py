@@ -8,8 +8,9 @@ other exception of a listener ends it too, and reaches the caller of `train` aft
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isnan
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +20,7 @@ from crfkit.errors import warn_about
 if TYPE_CHECKING:  # opening a model must not load the optimizers
     from crfkit.arrays import Floats
     from crfkit.optimize.problem import Step
+    from crfkit.training.runs.progress import Display
 
 __all__ = [
     "Begin",
@@ -30,8 +32,9 @@ __all__ = [
     "Listener",
     "Progress",
     "StopTraining",
-    "Summary",
+    "TrainingRecord",
     "Unsaved",
+    "display_for",
     "tell",
 ]
 
@@ -85,7 +88,7 @@ class Unsaved:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class TrainingRecord:
     """How a model was trained: numbers, strings and arrays only, so that any format can keep it."""
 
     objective: str  #: the options, as they would be written
@@ -97,11 +100,11 @@ class Summary:
     why: str  #: why this optimizer
     seconds: float  #: that training took; nan where a file was opened, which does not say
     iterations: int
-    evaluations: float  #: passes over the data
+    passes: float  #: over the data
     kept: int  #: the iteration whose weights were kept
     score: float  #: dev score of these weights; nan without a dev set
     metric: str  #: what the score is; empty without a dev set
-    seed: int
+    random_state: int  #: what was drawn began here
     notes: tuple[str, ...]
     versions: Mapping[str, str]
     history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`; of a file, without seconds
@@ -117,12 +120,25 @@ class Summary:
             best = f", whose {scored} is the best" if scored else ""
             judged, whose = f" Kept: the weights of iteration {self.kept}{best}.", "Their objective"
         return (
-            f"{took} Stopped: {self.reason}.{judged} {whose} {self.loss:,.6g} "
-            f"(loss of {self.objective.partition('(')[0]} plus penalty). {self.certificate}"
+            f"{took} Stopped: {self.reason}.{judged}\n{whose} {self.loss:,.6g} "
+            f"(loss of {self.objective.partition('(')[0]} plus penalty).\n{self.certificate}"
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain values; the history as a list for each column."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        history = {name: column.tolist() for name, column in self.history.items()}
+        return {**plain, "notes": list(self.notes), "versions": dict(self.versions), "history": history}
 
-#: What the history of a `Summary` holds for each iteration.
+    def to_frame(self) -> Any:
+        """Return the history as a data frame of pandas: a row for each iteration."""
+        from crfkit._safe.frames import frame_of
+
+        rows = zip(*(column.tolist() for column in self.history.values()), strict=True)
+        return frame_of(dict(enumerate(rows, 1)), self.history, "iteration")
+
+
+#: What the history of a `TrainingRecord` holds for each iteration.
 COLUMNS = ("objective", "gradient_norm", "length", "evaluations", "gap", "score", "seconds")
 
 
@@ -131,7 +147,7 @@ class Finished:
     """Training is over."""
 
     reason: str
-    summary: Summary
+    summary: TrainingRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,3 +205,14 @@ def tell(audience: Sequence[Listener], event: Event) -> None:
             if not isinstance(event, Failed):
                 raise
             warn_about(f"a listener failed after training had failed: {type(error).__name__}: {error}")
+
+
+def display_for(progress: bool | None) -> Display | None:
+    """Return the progress display when it is asked for, or when standard error is a terminal."""
+    if progress is None:
+        progress = sys.stderr.isatty()
+    if not progress:
+        return None
+    from crfkit.training.runs.progress import Display
+
+    return Display()

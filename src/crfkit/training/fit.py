@@ -1,39 +1,43 @@
-"""One training on sequences: the objective bound to a layout and data, where it starts, and the model.
+"""One training on sequences: the objective bound to layout and data, the start, the model, and the dev set.
 
-Graphs have the same in `training/graphs/fit.py`; what both share is in `training/runs/run.py`.
+Graphs have the same in `training/graphs/`; what both share is in `training/runs/run.py`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from crfkit._safe.fields import Fields
+from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.dataset import Dataset
+from crfkit.errors import NotCoveredError
 from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
 from crfkit.linear.objective import Objective
 from crfkit.linear.plan import LayoutOptions
-from crfkit.models.model import Metric, Model
+from crfkit.models.model import Metric, Model, gold_labels
 from crfkit.models.states import HIDDEN
+from crfkit.models.tags import as_segments
 from crfkit.objectives import Local
-from crfkit.optimize.problem import NotCoveredError, Optimizer, Penalty, Stopped
+from crfkit.optimize.problem import Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
 from crfkit.training.blocks.problem import BlockedProblem
 from crfkit.training.data import TrainingData
-from crfkit.training.events import Summary
+from crfkit.training.events import TrainingRecord
 from crfkit.training.runs.checkpoint import digest, fingerprint_of
-from crfkit.training.runs.run import TrainingRun, halted_by
-from crfkit.training.runs.validation import SequenceValidation
+from crfkit.training.runs.run import TrainingRun, Validation, halted_by
 from crfkit.training.start import checked_start, warm_start
 from crfkit.training.stop import Stop
 
-__all__ = ["Fit", "Init"]
+__all__ = ["Fit", "Init", "SequenceValidation", "check_metric"]
+
 
 Init: TypeAlias = "Model | Literal['memm'] | Callable[[Any, Layout], Any] | None"
 _MEMM_ITERATIONS = 20
@@ -80,7 +84,7 @@ class Fit(TrainingRun[Model]):
         self.penalty: Penalty = self.objective.penalty(self.layout)
         self.problem = self.data.bind(self.objective, self.layout, self.structure)
 
-    def model(self, w: Floats, training: Summary | None = None) -> Model:
+    def model(self, w: Floats, training: TrainingRecord | None = None) -> Model:
         """Return a model with these weights [F]."""
         data = self.data
         chosen = self.selected
@@ -178,3 +182,68 @@ def _has_labels(data: TrainingData) -> bool:
     if data.extractor is not None and data.extractor.encoding == HIDDEN:  # sets that stand for labels
         return True
     return any(batch.label is not None and (batch.label >= 0).any() for batch in data.batches())
+
+
+def check_metric(metric: Metric | str) -> None:
+    """Refuse what is neither a name of a metric nor a function, before any work begins."""
+    if callable(metric) or metric in ("auto", "log_prob"):
+        return
+    if not isinstance(metric, str):
+        raise TypeError(
+            f"metric is {metric!r}, expected a name, 'auto' or a function of gold and predicted labels"
+        )
+    from crfkit import metrics
+
+    metrics.metric(metric)
+
+
+class SequenceValidation(Validation[Model]):
+    """The dev score of weights on sequences.
+
+    Parameters
+    ----------
+    model : Model
+        Whose weights vary; it may change while the alphabets stay.
+    dev : Dataset
+        Positions without a label cannot be scored: their sequences are left out.
+    metric : str or function
+        A name of `crfkit.metrics`; "log_prob", the mean over positions; a function of gold and
+        predicted labels, where more is better; "auto": what fits the labels, as in `Model.judge`.
+    threads : int, optional
+    """
+
+    def __init__(self, model: Model, dev: Dataset, metric: Metric | str, threads: int | None = None) -> None:
+        self._function = None if metric == "log_prob" else model.judge(metric)
+        named = getattr(self._function, "name", getattr(self._function, "__name__", ""))
+        name = "log_prob" if self._function is None else named or type(metric).__name__
+        super().__init__(model, name, threads)
+        dev = self._labeled(as_segments(dev) if model.segmental else dev)
+        self._spelling = model.spelling_for(self._function)
+        self._gold = gold_labels(dev, self._spelling.scheme)
+        self._batch = model.batch_of(dev)
+        model.check_known(self._gold, self._function, source="the dev set")
+
+    def _labeled(self, dev: Dataset) -> Dataset:
+        """Return the sequences that have a label at every position."""
+        label = dev.batch.label
+        if label is None or not dev.batch.positions:
+            raise ValueError("dev has no labels; give a dev set with labels")
+        lacking = np.add.reduceat(np.append(label < 0, 0), dev.batch.seq_ptr[:-1]) > 0  # [N]
+        lacking &= np.diff(dev.batch.seq_ptr) > 0
+        if not lacking.any():
+            return dev
+        if lacking.all():
+            raise ValueError("every sequence of dev lacks labels; give a dev set with labels")
+        count = int(lacking.sum())
+        self.notes.append(f"left out of the dev set: {counted(count, 'sequence')} without all labels")
+        return dev[~lacking]
+
+    def __call__(self, w: Floats) -> float:
+        """Return the score of weights [F]."""
+        model = replace(self.model, w=w)
+        if self._function is None:
+            return float(np.sum(model.log_prob(self._batch, threads=self.threads))) / max(
+                self._batch.positions, 1
+            )
+        found = self._spelling.tags(model._path(self._batch, threads=self.threads))
+        return float(self._function(self._gold, found))

@@ -26,6 +26,7 @@ from crfkit.structures import Structure
 from crfkit.training.choose import name_of, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
 from crfkit.training.fit import Fit
+from crfkit.training.flat import threads_of
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.memory import available_bytes, bytes_of, resident_bytes
 from crfkit.training.stop import Stop
@@ -139,14 +140,14 @@ def forecast(
     objective: Objective | str | None = None,
     optimizer: Optimizer | str = "auto",
     stop: Stop = _STOP,
-    threads: int | None = None,
+    n_jobs: int | None = None,
     **unknown: NoReturn,
 ) -> Forecast:
     """Return what training will take, without training.
 
     Parameters
     ----------
-    data, structure, features, objective, optimizer, stop, threads
+    data, structure, features, objective, optimizer, stop, n_jobs
         As in `train`.
 
     Examples
@@ -166,7 +167,7 @@ def forecast(
     from crfkit.training.train import structure_of, with_labels_of  # which forecasts before it trains
 
     refuse_unknown(unknown, "forecast", forecast.__kwdefaults__ or ())
-    known = TrainingData(checked_dataset(data, "data"), threads)
+    known = TrainingData(checked_dataset(data, "data"), threads_of(n_jobs))
     asked = structure_of(structure)
     goal = objective_of(objective, optimizer, asked.objective)
     labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())

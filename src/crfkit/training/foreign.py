@@ -22,7 +22,7 @@ from crfkit.linear.features import FeatureSelection
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 
-__all__ = ["in_the_shell", "refuse_unknown", "translated"]
+__all__ = ["VERBS", "in_the_shell", "refuse_unknown", "translated"]
 
 
 class _Here(NamedTuple):
@@ -66,16 +66,25 @@ _NAMES: dict[str, _Here] = {
     "class_weight": _Here("label_weights", "Likelihood"),
     "min_freq": _Here("min_count", "FeatureSelection"),
     "minfreq": _Here("min_count", "FeatureSelection"),
+    "feature.minfreq": _Here("min_count", "FeatureSelection"),
     "all_possible_states": _Here("which", "FeatureSelection", lambda yes: "all" if yes else "observed"),
     "all_possible_transitions": _Here(
         "transitions", "FeatureSelection", lambda yes: "all" if yes else "observed"
     ),
+    "feature.possible_states": _Here("which", "FeatureSelection", lambda yes: "all" if yes else "observed"),
+    "feature.possible_transitions": _Here(
+        "transitions", "FeatureSelection", lambda yes: "all" if yes else "observed"
+    ),
+    "gaussian-variance": _Here("l2", "Likelihood", _inverse, _OVER),
+    "orders": _Here("order", "Chain"),
+    "tol": _Here("tolerance", "Stop"),
+    "n_iter_no_change": _Here("patience", "Stop"),
+    "inference_method": _Here("method"),
+    "neighborhood": _Here("connect"),
     "verbose": _Here("progress", "", bool),
-    "n_jobs": _Here("threads"),
-    "threads": _Here("threads"),
-    "nthread": _Here("threads"),
-    "random_state": _Here("seed"),
-    "seed": _Here("seed"),
+    "threads": _Here("n_jobs"),
+    "nthread": _Here("n_jobs"),
+    "seed": _Here("random_state"),
     "template": _Here("features"),
     "pattern": _Here("features"),
     "encoding": _Here("train_scheme"),
@@ -98,8 +107,6 @@ _NAMES: dict[str, _Here] = {
     "variance": _Here("variance", "AROW"),
     "gamma": _Here("gamma", "AROW"),
 }
-# Options of `train` as estimators spell them, after scikit-learn.
-_ESTIMATORS = {"threads": "n_jobs", "seed": "random_state"}
 # Algorithms of CRFsuite, CRF++ and Wapiti as options here; others are names of optimizers, or unknown.
 _MISTAKES = {"objective": "perceptron"}
 _ALGORITHMS: dict[str, dict[str, str]] = {
@@ -122,9 +129,22 @@ _NEEDLESS = {
     "model_filename": "leave it out: models stay in memory; model.save(path) writes one",
     "keep_tempfiles": "leave it out: there are no temporary files",
     "trainer_cls": "leave it out: training has no trainer class; crfkit.train takes listeners",
+    "X_dev": "give it to fit: fit(X, y, dev=(X_dev, y_dev))",
+    "y_dev": "give it to fit: fit(X, y, dev=(X_dev, y_dev))",
+    "num_tags": "leave it out: labels are found in y",
+    "batch_first": "leave it out: sequences come first",
+    "inference_method": "leave it out: sums over sequences are exact",
+    "neighborhood": "leave it out: the neighbors of a position are those before and after it",
     "extractor": "leave it out: the data know what made them (Dataset.extractor)",
     "progress": "give it to fit: fit(X, y, progress=True)",
     "verbose": "fit shows progress: fit(X, y, progress=True)",
+}
+
+#: Methods of sklearn-crfsuite's estimators, and what to write here.
+VERBS = {
+    "predict_marginals": "predict_proba(X).to_dicts()",
+    "predict_marginals_single": "predict_proba([x]).to_dicts()[0]",
+    "predict_single": "tag(x)",
 }
 
 
@@ -149,9 +169,9 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     >>> refuse_unknown({"c1": 0.1, "threads": 2}, "ChainCRF", ["l1", "l2", "n_jobs"])
     Traceback (most recent call last):
     TypeError: ChainCRF has no option c1, threads: write l1=0.1, n_jobs=2
-    >>> refuse_unknown({"order": 2}, "train", ["structure"])
+    >>> refuse_unknown({"start": True}, "train", ["selection"])
     Traceback (most recent call last):
-    TypeError: train has no option order: write structure=Chain(order=2)
+    TypeError: train has no option start: write selection=FeatureSelection(start=True)
     >>> refuse_unknown({"sed": 2}, "ChainCRF", ["seed"])
     Traceback (most recent call last):
     TypeError: ChainCRF has no option 'sed'; did you mean 'seed'?
@@ -162,15 +182,13 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     why: list[str] = []
     for name, value in unknown.items():
         here = _NAMES.get(name)
-        if here is not None and _ESTIMATORS.get(here.option) in options:
-            here = here._replace(option=_ESTIMATORS[here.option])
         if name == "algorithm":
             chosen = _ALGORITHMS.get(str(value).lower(), {"optimizer": value})
             plain.update({option: repr(name) for option, name in chosen.items()})
         elif name in _NEEDLESS and (here is None or here.option not in options):
             why.append(f"{name}: {_NEEDLESS[name]}")
         elif here is None or (not here.of and here.option not in options):
-            _raise_misspelt(name, value, who, options)
+            _raise_misspelled(name, value, who, options)
         else:
             shown = _shown(here, value)
             if here.of and here.option not in options:
@@ -201,8 +219,8 @@ def translated(name: str) -> bool:
 
 #: Options here as the command line spells them; others have to be set in Python.
 _SHELL = {
-    **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--selection", "threads": "--jobs"},
-    **{"transitions": "--transitions", "seed": "--seed", "max_iterations": "--max-iterations"},
+    **{"l1": "--l1", "l2": "--l2", "min_count": "--min-count", "which": "--selection", "n_jobs": "--jobs"},
+    **{"transitions": "--transitions", "random_state": "--seed", "max_iterations": "--max-iterations"},
     **{"optimizer": "--optimizer", "objective": "--objective", "max_seconds": "--max-seconds"},
     **{"tolerance": "--tolerance", "patience": "--patience", "order": "--order"},
 }
@@ -238,7 +256,7 @@ def _shown(here: _Here, value: Any) -> str:
         return "..."
 
 
-def _raise_misspelt(name: str, value: Any, who: str, options: set[str]) -> NoReturn:
+def _raise_misspelled(name: str, value: Any, who: str, options: set[str]) -> NoReturn:
     close = difflib.get_close_matches(name, sorted(options | _OF_OBJECTS.keys()), n=1)
     hint = f"; the options are {', '.join(sorted(options))}"
     if close:

@@ -6,7 +6,7 @@ Weights of a model are matched by the names of attributes and labels; new ones s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
-from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import Model
 from crfkit.models.names import Names
-from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.structure import Structure
+
+if TYPE_CHECKING:  # training on sequences must not load the models of graphs
+    from crfkit.models.graph_model import GraphModel
+    from crfkit.structures.graphs.batch import GraphBatch
 
 __all__ = ["RandomStart", "checked_start", "warm_graph_start", "warm_start"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
@@ -13,22 +14,23 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import weights_of
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
+from crfkit.errors import NotCoveredError
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, Model
-from crfkit.objectives import OBJECTIVES
-from crfkit.optimize.problem import NotCoveredError, Optimizer
-from crfkit.structures import STRUCTURES, Structure
+from crfkit.objectives.registry import OBJECTIVES
+from crfkit.optimize.problem import Optimizer
+from crfkit.structures import Structure
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.kinds import STRUCTURES
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
-from crfkit.training.events import Listener
-from crfkit.training.fit import Fit, Init
+from crfkit.training.events import Listener, display_for
+from crfkit.training.fit import Fit, Init, check_metric
+from crfkit.training.flat import seed_of, threads_of, with_flat
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
-from crfkit.training.runs.progress import display_for
-from crfkit.training.runs.validation import check_metric
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["structure_of", "train", "with_labels_of"]
 
-_STOP: Final = Stop()  # frozen, so that calls may share it
 _LARGE: Final = 1 << 24  # numbers, of weights and of scores, from which on memory is worth a look
 
 
@@ -48,17 +49,23 @@ def train(
     dev: Dataset | None = ...,
     *,
     structure: Structure | str | None = ...,
-    selection: FeatureSelection | str = ...,
+    selection: FeatureSelection | str | None = ...,
     objective: Objective | str | None = ...,
     optimizer: Optimizer | str = ...,
     init: Init = ...,
     metric: Metric | str = ...,
-    stop: Stop = ...,
+    stop: Stop | None = ...,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = ...,
     unlabeled: Dataset | None = ...,
     sample_weight: ArrayLike | None = ...,
-    seed: int = ...,
-    threads: int | None = ...,
+    l1: float | None = ...,
+    l2: float | None = ...,
+    order: int | None = ...,
+    max_length: Any = ...,
+    min_count: int | None = ...,
+    max_iterations: int | None = ...,
+    random_state: int | None = ...,
+    n_jobs: int | None = ...,
     listeners: Sequence[Listener] = ...,
     progress: bool | None = ...,
     **unknown: NoReturn,
@@ -68,18 +75,22 @@ def train(
     data: GraphBatch,
     dev: GraphBatch | None = ...,
     *,
-    selection: FeatureSelection | str = ...,
+    selection: FeatureSelection | str | None = ...,
     objective: Objective | str | None = ...,
     optimizer: Optimizer | str = ...,
     method: Method | str | None = ...,
     init: GraphInit = ...,
     restarts: int = ...,
     metric: GraphMetric | str = ...,
-    stop: Stop = ...,
+    stop: Stop | None = ...,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = ...,
     sample_weight: ArrayLike | None = ...,
-    seed: int = ...,
-    threads: int | None = ...,
+    l1: float | None = ...,
+    l2: float | None = ...,
+    min_count: int | None = ...,
+    max_iterations: int | None = ...,
+    random_state: int | None = ...,
+    n_jobs: int | None = ...,
     listeners: Sequence[Listener] = ...,
     progress: bool | None = ...,
     **unknown: NoReturn,
@@ -91,19 +102,25 @@ def train(
     dev: Any = None,
     *,
     structure: Structure | str | None = None,
-    selection: FeatureSelection | str = "observed",
+    selection: FeatureSelection | str | None = None,
     objective: Objective | str | None = None,
     optimizer: Optimizer | str = "auto",
     method: Method | str | None = None,
     init: Any = None,
     restarts: int = 1,
     metric: Any = "auto",
-    stop: Stop = _STOP,
+    stop: Stop | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
     unlabeled: Dataset | None = None,
     sample_weight: ArrayLike | None = None,
-    seed: int = 0,
-    threads: int | None = None,
+    l1: float | None = None,
+    l2: float | None = None,
+    order: int | None = None,
+    max_length: Any = None,
+    min_count: int | None = None,
+    max_iterations: int | None = None,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
     listeners: Sequence[Listener] = (),
     progress: bool | None = None,
     **unknown: NoReturn,
@@ -122,9 +139,9 @@ def train(
         What is labeled how: a `Chain`, the default, a `LocalChain` (a maximum-entropy Markov model) or
         `SemiMarkov` segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their
         names are found in the data. Graphs bring theirs.
-    selection : FeatureSelection, or one of "observed", "all", "likely"
+    selection : FeatureSelection, or one of "observed", "all", "likely", optional
         Which weights there are: ``FeatureSelection(min_count=3, transitions="observed")``. A word is short
-        for ``FeatureSelection(which=...)``.
+        for ``FeatureSelection(which=...)``; default: "observed".
     objective : an objective, or its name, optional
         What to optimize, penalty included: ``Likelihood(l2=0.5)``, or another of `crfkit.objectives`.
         "perceptron" has optimizers of its own: "perceptron", "perceptron-plain", "pa", "arow", "mira",
@@ -135,21 +152,21 @@ def train(
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
         gradients, and for the stochastic ones, which visit blocks in random order.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Of graphs: who sums and maximizes. Default: exact where the tables of a component have at most 2**22
+        The inference method for graphs. Default: exact where the tables of a component have at most 2**22
         cells, else belief propagation; ``model.info`` and ``model.training.notes`` say which.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
-        al. 2001), or at ``init(problem, layout)``. Default: at zero. Of graphs: a `GraphModel`, weights [F],
-        a function, "zero" or, the default, "piecewise": where the objective is not convex, at the weights of
-        a short piecewise training.
+        al. 2001), or at ``init(problem, layout)``. Default: at zero. For graphs: a `GraphModel`, weights
+        [F], a function, "zero" or, the default, "piecewise": where the objective is not convex, at the
+        weights of a short piecewise training.
     restarts : int
-        Of graphs with hidden labels: training begins so often from other random weights, and the best result
-        is kept, by the dev set where there is one, else by the objective.
+        How often training starts on graphs with hidden labels, from different random weights. The best result
+        is kept: by the dev set where there is one, else by the objective.
     metric : str or function
         The score of the dev set; "auto": "span_f1" where labels spell segments, else
         "accuracy", as in `Model.evaluate`. A function of gold and predicted labels, more is better.
-        Of graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
-    stop : Stop
+        For graphs: "auto" or "accuracy", "log_likelihood", or a function of labels by kind.
+    stop : Stop, optional
         When training ends: ``Stop(max_iterations=50)``.
     checkpoint : path or Checkpoints, optional
         A folder: training goes on from the checkpoint there, with the same result as if it had never been
@@ -159,10 +176,13 @@ def train(
         they have get weights by ``selection="all"``.
     sample_weight : array [N], optional
         Weight of each sequence or graph: 2 is as if it were there twice.
-    seed : int
-        For optimizers that draw and are given by name.
-    threads : int, optional
-        Default: all cores. The result does not depend on it.
+    l1, l2, order, max_length, min_count, max_iterations : optional
+        Fields of objective, structure, selection and stop, for short: ``train(data, l2=0.1, order=2)``. They
+        go with names, as in ``objective="max-margin"``, and not with objects.
+    random_state : int or None
+        For optimizers that draw and are given by name. None: drawn, and recorded in ``model.training``.
+    n_jobs : int, optional
+        How many threads; default, and -1: all cores. The result does not depend on it.
     listeners : sequence of functions
         Each is called with every event; see `crfkit.training.events`. Its exceptions reach the caller,
         after a checkpoint is written where there are any.
@@ -178,7 +198,7 @@ def train(
     Warns
     -----
     ConvergenceWarning
-        Of scikit-learn: training ended by a limit, a failed search or divergence before it met its tolerance.
+        scikit-learn's warning: a limit, a failed search or divergence ended training before it converged.
         The rule is in `crfkit.training.runs.convergence`.
     RuntimeWarning
         More memory is expected to be needed than there is; see `forecast`. Small trainings are not looked at.
@@ -219,24 +239,28 @@ def train(
     """
     begun = time.perf_counter()
     refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
-    kept, ending = FeatureSelection.of(selection), Stop.of(stop)
-    check_number("seed", seed, whole=True)
-    if threads is not None:
-        check_number("threads", threads, 1, whole=True)
+    kept = with_flat(
+        "selection", selection, FeatureSelection.of(selection or "observed"), min_count=min_count
+    )
+    ending = with_flat("stop", stop, Stop() if stop is None else Stop.of(stop), max_iterations=max_iterations)
+    seed, threads = seed_of(random_state), threads_of(n_jobs)
     _check_optimizer(optimizer, graphs=isinstance(data, GraphBatch))
     if callable(listeners):
         raise TypeError(f"listeners is {listeners!r}, expected a list: listeners=[...]")
     display = display_for(progress)
     audience: list[Listener] = [*listeners] if display is None else [display, *listeners]
+    held = nullcontext() if checkpoint is None else held_checkpoints(checkpoint)
     fit: Fit | GraphFit
     try:
         if isinstance(data, GraphBatch):
             from crfkit.training.graphs.fit import graph_fit
 
-            _refuse("sequences, and the data are graphs", structure=structure, unlabeled=unlabeled)
+            given = {"structure": structure, "unlabeled": unlabeled, "order": order, "max_length": max_length}
+            _refuse("sequences, and the data are graphs", **given)
             check_number("restarts", restarts, 1, whole=True)
             goal = objective_of("likelihood" if objective is None else objective)
-            with held_checkpoints(checkpoint) as keep:
+            goal = with_flat("objective", objective, goal, l1=l1, l2=l2)
+            with held as keep:
                 fit = graph_fit(
                     data, goal, kept, optimizer, method, ending, sample_weight, init, seed, threads
                 )
@@ -244,12 +268,14 @@ def train(
         many = None if restarts == 1 else restarts
         _refuse("graphs, and the data are sequences", method=method, restarts=many)
         asked = structure_of("chain" if structure is None else structure)
+        asked = with_flat("structure", structure, asked, order=order, max_length=max_length)
         _check_start(init)
         check_metric(metric)
         goal = objective_of(objective, optimizer, asked.objective)
+        goal = with_flat("objective", objective, goal, l1=l1, l2=l2)
         if isinstance(data, BlockedData):
             check_blockwise(optimizer, goal)
-        with held_checkpoints(checkpoint) as keep:
+        with held as keep:
             known = TrainingData(_prepared(data, sample_weight, unlabeled, goal), threads)
             dev = None if dev is None else checked_dataset(dev, "dev")
             labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.inference import NoLabelingError
-from crfkit.inference.methods import Annealing, Enumeration, MethodError
+from crfkit.errors import InfeasibleError, MethodError
+from crfkit.inference.methods import Annealing, Enumeration
 from tests.cases.graphs import grid, random_graph
 
 
@@ -20,8 +20,8 @@ def test_small_graphs() -> None:
         scores = random_graph(rng, arity=4, graphs=3, forbidden=0.1 * (trial % 2), labels=(1, 4))
         try:
             best = inference.decode(scores, Enumeration())
-        except NoLabelingError:
-            with pytest.raises(NoLabelingError):
+        except InfeasibleError:
+            with pytest.raises(InfeasibleError):
                 inference.decode(scores, Annealing())
             continue
         answer = inference.decode(scores, Annealing())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
+from crfkit.errors import InfeasibleError, MethodError
 from crfkit.graphs import scopes
 from crfkit.inference.methods import (
     TRWS,
@@ -17,7 +18,6 @@ from crfkit.inference.methods import (
     Elimination,
     Enumeration,
     Expansion,
-    MethodError,
     MinCut,
 )
 from crfkit.structures.graphs.parts import components
@@ -85,7 +85,7 @@ def answer(query: Any, potentials: Any, method: Any) -> Any:
     """Return an answer, or None where some graph has no labeling."""
     try:
         return query(potentials, method=method)
-    except inference.NoLabelingError:
+    except InfeasibleError:
         return None
 
 

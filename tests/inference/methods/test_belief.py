@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
+from crfkit.errors import InfeasibleError, MethodError
 from crfkit.graphs import scopes
-from crfkit.inference import NoLabelingError
-from crfkit.inference.methods import BeliefPropagation, Enumeration, MethodError
+from crfkit.inference.methods import BeliefPropagation, Enumeration
 from crfkit.structures import Table
 from crfkit.structures.graphs.parts import part_of
 from crfkit.structures.graphs.potentials import GraphPotentials
@@ -280,7 +280,7 @@ def test_no_labeling_is_found_by_messages_alone() -> None:
     for schedule in SCHEDULES:
         method = BeliefPropagation(schedule)
         assert inference.log_partition(chain, method=method) == -np.inf
-        with pytest.raises(NoLabelingError):
+        with pytest.raises(InfeasibleError):
             inference.marginals(chain, method=method)
         assert method.best(chain, 1).label.tolist() == [[-1, -1, -1]]
         assert summed(chain, method).node.tolist() == [0.0] * 6

@@ -14,8 +14,9 @@ from scipy.sparse.csgraph import maximum_flow
 
 from crfkit import Graph, _native, inference
 from crfkit.arrays import Floats
+from crfkit.errors import MethodError
 from crfkit.graphs import scopes
-from crfkit.inference.methods import QPBO, Enumeration, Ishikawa, Method, MethodError, MinCut
+from crfkit.inference.methods import QPBO, Enumeration, Ishikawa, Method, MinCut
 from crfkit.structures import Table
 from crfkit.structures.graphs.evidence import without_observed
 from crfkit.structures.graphs.potentials import GraphPotentials

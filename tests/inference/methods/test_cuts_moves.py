@@ -9,8 +9,9 @@ import pytest
 
 from crfkit import Graph, inference
 from crfkit.arrays import Floats
+from crfkit.errors import MethodError
 from crfkit.graphs import scopes
-from crfkit.inference.methods import ICM, Enumeration, Expansion, Method, MethodError, MinCut, Swap
+from crfkit.inference.methods import ICM, Enumeration, Expansion, Method, MinCut, Swap
 from crfkit.inference.methods.expansion import is_metric, is_semimetric
 from crfkit.structures import Table
 from crfkit.structures.graphs.potentials import GraphPotentials

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference import NoLabelingError
-from crfkit.inference.methods import Elimination, Enumeration, MethodError, TooWideError
+from crfkit.errors import InfeasibleError, MethodError
+from crfkit.inference.methods import Elimination, Enumeration, TooWideError
 from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
 
@@ -153,9 +153,9 @@ def test_graphs_without_a_labeling() -> None:
     for scores in (found_early, found_late):
         agrees(scores)
         assert inference.log_partition(scores, method=Elimination()) == -np.inf
-        with pytest.raises(NoLabelingError):
+        with pytest.raises(InfeasibleError):
             inference.marginals(scores, method=Elimination())
-        with pytest.raises(NoLabelingError):
+        with pytest.raises(InfeasibleError):
             inference.decode(scores, method=Elimination())
     batch = Graph({"v": 2}, e=["v", "v"]).batch(
         graph_ptr=[0, 3, 6, 7], scopes={"e": [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5]]}

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference.methods import Elimination, Enumeration, MethodError
+from crfkit.errors import MethodError
+from crfkit.inference.methods import Elimination, Enumeration
 from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import chain_graph, cycle, grid, pairwise, random_graph, tree_graph
 

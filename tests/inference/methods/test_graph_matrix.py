@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.inference import NoLabelingError
-from crfkit.inference.methods import Enumeration, MethodError
+from crfkit.errors import InfeasibleError, MethodError
+from crfkit.inference.methods import Enumeration
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.graphs import cycle, grid, pairwise, random_graph, tree_graph
@@ -102,7 +102,7 @@ def ask(shape: str, query: str, method: str) -> Any:
     given = method_of(method)
     try:
         return getattr(inference, query)(made(shape), method=given, threads=1, **options)
-    except NoLabelingError:
+    except InfeasibleError:
         return None
 
 

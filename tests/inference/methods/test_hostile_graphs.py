@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference.methods.method import MethodError
+from crfkit.errors import MethodError
 from crfkit.inference.methods.registry import METHODS
 from crfkit.structures.graphs.potentials import GraphPotentials
 from tests.cases.growth import peak_of

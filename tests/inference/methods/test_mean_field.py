@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference import NoLabelingError
-from crfkit.inference.methods import Enumeration, MeanField, MethodError
+from crfkit.errors import InfeasibleError, MethodError
+from crfkit.inference.methods import Enumeration, MeanField
 from tests.cases.graphs import grid, pairwise, random_graph, tree_graph
 
 NAIVE, FOREST = MeanField(), MeanField("forest")
@@ -123,7 +123,7 @@ def test_graphs_without_a_labeling_are_named() -> None:
         value = inference.log_partition(triangle, method=method)
         assert value == -np.inf
         assert value.info.exact.all()
-        with pytest.raises(NoLabelingError):
+        with pytest.raises(InfeasibleError):
             inference.marginals(triangle, method=method)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
+from crfkit.errors import MethodError
 from crfkit.graphs import Clique
 from crfkit.graphs import load as load_graph
 from crfkit.graphs import save as save_graph
-from crfkit.inference.methods import MethodError
 from crfkit.inference.methods.registry import METHODS
 from crfkit.structures import Table
 from crfkit.structures.graphs.potentials import GraphPotentials

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference.methods import ICM, IntegerProgram, MethodError
+from crfkit.errors import MethodError
+from crfkit.inference.methods import ICM, IntegerProgram
 from crfkit.inference.methods.registry import METHODS, method_of
 
 _SIMPLE = ("int", "float", "int | None", "float | None")

@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference.methods import (
-    TRWS,
-    CombiLP,
-    Enumeration,
-    IntegerProgram,
-    Linear,
-    LinearProgram,
-    MethodError,
-)
+from crfkit.errors import InfeasibleError, MethodError
+from crfkit.inference.methods import TRWS, CombiLP, Enumeration, IntegerProgram, Linear, LinearProgram
 from crfkit.inference.methods.ascent import ascend, visits_of
 from crfkit.inference.methods.losses import losses_of
 from crfkit.inference.methods.method import Method
@@ -146,7 +139,7 @@ def test_constraints_are_kept_and_the_best_that_keeps_them_is_found() -> None:
         method = IntegerProgram(constraints=constraints)
         if wanted == -np.inf:
             infeasible += 1
-            with pytest.raises(inference.NoLabelingError):
+            with pytest.raises(InfeasibleError):
                 inference.decode(potentials, method=method)
             continue
         found = inference.decode(potentials, method=method)
@@ -192,7 +185,7 @@ def test_nothing_allowed_is_no_labeling(method: Method) -> None:
         with pytest.raises(MethodError, match="lp found no allowed labeling of graph 0"):
             method.best(scores, 1)
         return
-    with pytest.raises(inference.NoLabelingError):
+    with pytest.raises(InfeasibleError):
         inference.decode(scores, method=method)
 
 

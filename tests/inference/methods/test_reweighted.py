@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference.methods import BeliefPropagation, Enumeration, MethodError, TreeReweighted
+from crfkit.errors import MethodError
+from crfkit.inference.methods import BeliefPropagation, Enumeration, TreeReweighted
 from crfkit.structures import Table
 from tests.cases.graphs import cycle, grid, pairwise, random_graph, tree_graph
 

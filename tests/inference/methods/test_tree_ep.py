@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference import NoLabelingError
-from crfkit.inference.methods import Enumeration, ExpectationPropagation, MethodError
+from crfkit.errors import InfeasibleError, MethodError
+from crfkit.inference.methods import Enumeration, ExpectationPropagation
 from tests.cases.graphs import cycle, grid, random_graph, scores, tree_graph
 
 EP = ExpectationPropagation()
@@ -108,7 +108,7 @@ def test_impossible_graphs() -> None:
     value = inference.log_partition(triangle, method=EP)
     assert value == -np.inf
     assert "every labeling of graph 0 met a score of -inf" in str(value.info)
-    with pytest.raises(NoLabelingError):
+    with pytest.raises(InfeasibleError):
         inference.marginals(triangle, method=EP)
 
 

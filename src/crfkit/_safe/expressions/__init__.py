@@ -2,9 +2,9 @@ r"""Regular expressions of strangers, run by Python's `re`: those that could tak
 
 `re` goes back and tries again: ``(a+)+$`` takes it 2^n steps on n letters. So the most steps that it can take
 on a text are foreseen from the expression alone (`crfkit._safe.expressions.parts`). An expression that is
-searched for may take so many for each character of a text of up to `LONG` characters, all expressions of a
-recipe together (`MOST_RATE`); a longer text is refused where it would take more. One that is matched with
-known texts, as patterns of constraints are with labels, may take so many on the longest (`MOST_STEPS`).
+searched for may take at most `MOST_RATE` steps for each character of a text of up to `LONG` characters, all
+expressions of a recipe together; a longer text is refused where it would take more. One that is matched with
+known texts, as patterns of constraints are with labels, may take at most `MOST_STEPS` on the longest.
 """
 
 from crfkit._safe.expressions.expression import (

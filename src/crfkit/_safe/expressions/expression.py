@@ -79,7 +79,7 @@ class Expression:
         return [fullmatch(text) is not None for text in texts]
 
     def steps(self, length: int) -> float:
-        """Return the most steps that matching a whole text of so many characters takes."""
+        """Return the most steps that matching a whole text of that many characters takes."""
         return total(self._part, length) + length
 
     @once

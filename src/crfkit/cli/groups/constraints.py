@@ -33,7 +33,7 @@ class Keeping:
     Examples
     --------
     >>> Keeping(["once:all", "at-most:PER:2"]).constraints
-    [Once(labels=None), AtMost(label='PER', k=2)]
+    [AtMostOnce(labels=None), AtMost(label='PER', k=2)]
     """
 
     constraint: Annotated[
@@ -76,7 +76,7 @@ class Keeping:
 
 def _made(text: str) -> list[GlobalConstraint]:
     """Return the constraints of one text; an order of several labels is one for each pair."""
-    from crfkit.inference.constrained.kinds import AtLeast, AtMost, Before, Exactly, Implies, Once
+    from crfkit.inference.constrained.kinds import AtLeast, AtMost, AtMostOnce, Before, Exactly, Implies
 
     kind, _, rest = text.partition(":")
     counts: dict[str, Callable[[str, int], GlobalConstraint]]
@@ -89,12 +89,12 @@ def _made(text: str) -> list[GlobalConstraint]:
             _refuse(text, kind)
         return [counts[kind](label, int(k))]
     if kind == "once" and rest == "all":
-        return [Once(None)]
+        return [AtMostOnce(None)]
     names = [name.strip() for name in rest.split(",")]
     if not all(names) or (kind != "once" and len(names) < 2) or (kind == "implies" and len(names) > 2):
         _refuse(text, kind)
     if kind == "once":
-        return [Once(names)]
+        return [AtMostOnce(names)]
     if kind == "implies":
         return [Implies(*names)]
     return [Before(a, b) for a, b in combinations(names, 2)]

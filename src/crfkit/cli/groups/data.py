@@ -74,7 +74,7 @@ class Data:
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """The keywords of `crfkit.data.read` and `crfkit.data.stream`, checked."""
+        """The keywords of `crfkit.read` and `crfkit.data.stream`, checked."""
         between = "\t" if self.separator in ("tab", "TAB", r"\t") else self.separator
         if between not in (None, "blanks") and (len(between) != 1 or not between.isascii()):
             raise ValueError(
@@ -110,7 +110,7 @@ class Data:
         attributes : bool, optional
             Whether data with attributes are needed (True) or columns (False): decides where guesses differ.
         docstart : str, optional
-            As in `crfkit.data.read`.
+            As in `crfkit.read`.
         threads : int, optional
             With more than one (None: one for each core) a file is read on a thread, a block ahead.
         """

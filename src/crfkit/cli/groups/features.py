@@ -71,7 +71,7 @@ class Features:
 
     def recipe(self, tables: Mapping[str, Any]) -> Recipe | None:
         """Return the recipe, which must use the dictionaries that are given; None where there is none."""
-        from crfkit.features import parse_recipe, read_recipe
+        from crfkit.features.dialects import parse_recipe, read_recipe
 
         given = self.features
         if given is None:

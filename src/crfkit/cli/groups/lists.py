@@ -30,7 +30,7 @@ def _of(name: str, kind: type, daily: bool = True) -> Entry:
 
 
 def _objectives() -> Iterator[Entry]:
-    from crfkit.objectives import OBJECTIVES, ON_GRAPHS
+    from crfkit.objectives.registry import OBJECTIVES, ON_GRAPHS
 
     for name, kind in OBJECTIVES.items():
         yield _of(name, kind)
@@ -52,7 +52,7 @@ def _optimizers() -> Iterator[Entry]:
 
 
 def _open() -> Iterator[Entry]:
-    from crfkit.objectives import OBJECTIVES
+    from crfkit.objectives.registry import OBJECTIVES
 
     return (_of(name, kind) for name, kind in OBJECTIVES.items() if kind.open)
 

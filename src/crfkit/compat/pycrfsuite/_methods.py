@@ -180,7 +180,7 @@ class Stochastic(_Titled):
 
 @dataclass
 class Perceptrons(_Titled):
-    """The perceptron and its kin, which learn from wrong labelings only."""
+    """The perceptron and its variants, which learn from wrong labelings only."""
 
     method: MistakeDriven
 

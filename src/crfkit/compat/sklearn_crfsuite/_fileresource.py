@@ -24,7 +24,7 @@ class FileResource:
     keep_tempfiles : bool
         Leave temporary files behind.
     suffix, prefix : str
-        Of the names of temporary files.
+        Suffix and prefix of the names of temporary files.
 
     Examples
     --------

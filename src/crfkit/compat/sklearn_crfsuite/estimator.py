@@ -71,7 +71,7 @@ class CRF(BaseEstimator):
     keep_tempfiles : bool
         Leave temporary files behind.
     trainer_cls : class, optional
-        Of the trainer.
+        The class of the trainer.
 
     Examples
     --------

@@ -34,7 +34,8 @@ from crfkit._safe.printable import counted, quoted
 from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.lines import Lines
-from crfkit.data.source import FormatError, Input
+from crfkit.data.source import Input
+from crfkit.errors import DataError
 
 __all__ = ["CONLLU", "MOST_COLUMNS", "Columns", "check_columns", "parts", "render"]
 
@@ -64,6 +65,7 @@ class Columns:
     format: str = "columns"  #: name of the format that they were in
     lines: Lines | None = None  #: where the sequences stand in the source, where that is known
     headed: bool = False  #: whether the names are those of a header in the source
+    label: str | None = None  #: the column of labels, where somebody said which
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -72,6 +74,8 @@ class Columns:
         put(self, "seq_ptr", np.ascontiguousarray(self.seq_ptr, dtype=np.int64))
         put(self, "names", tuple(self.names))
         _check_names(self.names, len(self.ids))
+        if self.label is not None:
+            self.place(self.label)
         if len(self.alphabets) != len(self.ids):
             raise ValueError(f"there are {len(self.alphabets)} alphabets for {len(self.ids)} columns")
         if not len(self.seq_ptr) or self.seq_ptr[0] != 0 or (np.diff(self.seq_ptr) < 0).any():
@@ -277,7 +281,7 @@ def parts(
             lines = Lines(begin, None if comment else 1)
             yield Columns(tuple(ids), alphabets, seq_ptr, tuple(given), source.name, format, lines)
 
-    def refused(line: int, what: str, hint: str = "") -> FormatError:
+    def refused(line: int, what: str, hint: str = "") -> DataError:
         return source.error(line, f"{what}; {source.remedy}" if "not valid UTF-8" in what else what + hint)
 
     for chunk in chunks:

@@ -10,7 +10,7 @@ from crfkit.data.assemble import concatenate
 from crfkit.data.formats.columns import Columns, parts, render
 from crfkit.data.formats.header import Head, head_of
 from crfkit.data.formats.numbered import numbered
-from crfkit.data.formats.record import SAMPLE, Format, Given, Sample
+from crfkit.data.formats.record import SAMPLE, Format, FormatOptions, Sample
 from crfkit.data.source import Input
 
 __all__ = ["COLUMNS", "CONLLU", "CRFPP", "WAPITI", "headed_parts", "separator_of"]
@@ -18,21 +18,23 @@ __all__ = ["COLUMNS", "CONLLU", "CRFPP", "WAPITI", "headed_parts", "separator_of
 _LINE = re.compile(r"\d+([-.]\d+)?\t([^\t]*\t){5}(\d+|_)\t([^\t]*\t){2}[^\t]*")
 
 
-def separator_of(sample: Sample, options: Given) -> str | None:
+def separator_of(sample: Sample, options: FormatOptions) -> str | None:
     """Return the separator: as given, or a TAB where every line has one; None: blanks and TABs."""
     if options.separator is not None:
         return None if options.separator == "blanks" else options.separator
     return "\t" if sample.tabs else None
 
 
-def _read_columns(source: Input, options: Given) -> Iterator[Columns]:
+def _read_columns(source: Input, options: FormatOptions) -> Iterator[Columns]:
     found = source.peek(SAMPLE + 1)
     sample = Sample(found[:SAMPLE], len(found) <= SAMPLE, options.comment)
     separator = separator_of(sample, options)
     return headed_parts(source, options, separator, head_of(source, options, separator, sample))
 
 
-def headed_parts(source: Input, options: Given, separator: str | None, head: Head) -> Iterator[Columns]:
+def headed_parts(
+    source: Input, options: FormatOptions, separator: str | None, head: Head
+) -> Iterator[Columns]:
     """Read columns whose names are settled, and that are cut where the column of sequences changes."""
     read = parts(
         source,
@@ -48,8 +50,8 @@ def headed_parts(source: Input, options: Given, separator: str | None, head: Hea
     return (head.shaped(part) for part in read)
 
 
-def _reader(format: str) -> Callable[[Input, Given], Iterator[Columns]]:
-    def read(source: Input, options: Given) -> Iterator[Columns]:
+def _reader(format: str) -> Callable[[Input, FormatOptions], Iterator[Columns]]:
+    def read(source: Input, options: FormatOptions) -> Iterator[Columns]:
         skip = options.docstart == "skip" or (options.docstart is None and format == "conllu")
         return parts(
             source,
@@ -63,8 +65,8 @@ def _reader(format: str) -> Callable[[Input, Given], Iterator[Columns]]:
     return read
 
 
-def _writer(format: str) -> Callable[[Any, Given, bool], bytes]:
-    def write(data: Columns, options: Given, first: bool) -> bytes:
+def _writer(format: str) -> Callable[[Any, FormatOptions, bool], bytes]:
+    def write(data: Columns, options: FormatOptions, first: bool) -> bytes:
         separator = None if options.separator == "blanks" else options.separator
         return render(data, format, separator=separator, first=first).encode()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crfkit.data.formats.record import NEARLY_ALL, Format, Given, Sample
+from crfkit.data.formats.record import NEARLY_ALL, Format, FormatOptions, Sample
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT"]
 
 
-def _parts(source: Input, options: Given) -> Iterator[Dataset]:
+def _parts(source: Input, options: FormatOptions) -> Iterator[Dataset]:
     from crfkit.data.formats.crfsuite_text import parts
 
     return parts(source)
 
 
-def _render(data: Any, options: Given, first: bool) -> bytes:
+def _render(data: Any, options: FormatOptions, first: bool) -> bytes:
     from crfkit.data.formats.crfsuite_text import render
 
     return render(data, first=first).encode()

@@ -17,7 +17,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.data.formats.header import Head, no_column, place_in, sequence_in
 from crfkit.data.formats.numbered import numbered
-from crfkit.data.formats.record import Given
+from crfkit.data.formats.record import FormatOptions
 from crfkit.data.lines import Lines
 from crfkit.data.source import Input
 
@@ -26,15 +26,15 @@ __all__ = ["read_csv"]
 _OTHERS = (";", "\t", "|")
 
 
-def read_csv(source: Input, given: Given) -> Columns:
+def read_csv(source: Input, given: FormatOptions) -> Columns:
     r"""Read comma-separated values.
 
     Examples
     --------
     >>> import io
-    >>> from crfkit import data
+    >>> import crfkit
     >>> text = b"sentence_id;word;tag\n1;the;DET\n1;dog;NOUN\n2;cats;NOUN\n"
-    >>> [len(sequence) for sequence in data.read(io.BytesIO(text), "csv")]
+    >>> [len(sequence) for sequence in crfkit.read(io.BytesIO(text), "csv")]
     [2, 1]
     """
     table, lines, ends = _rows(source, given.separator)

@@ -19,8 +19,9 @@ from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.errors import DataWarning
 
 if TYPE_CHECKING:
-    from crfkit.data.formats.record import Given, Sample
-    from crfkit.data.source import FormatError, Input
+    from crfkit.data.formats.record import FormatOptions, Sample
+    from crfkit.data.source import Input
+    from crfkit.errors import DataError
 
 __all__ = ["Head", "are_names", "head_of", "header_in", "no_column", "place_in", "sequence_in"]
 
@@ -63,13 +64,16 @@ class Head:
         )
 
 
-def header_in(lines: Sequence[str], separator: str | None, given: Given) -> bool:
+def header_in(lines: Sequence[str], separator: str | None, given: FormatOptions) -> bool:
     """Return whether the first of some lines is a header: as given, by given names, or beyond doubt.
 
     Examples
     --------
-    >>> from crfkit.data.formats.record import Given
-    >>> header_in(["word;tag", "the;DET"], ";", Given()), header_in(["the;DET", "dog;NOUN"], ";", Given())
+    >>> from crfkit.data.formats.record import FormatOptions
+    >>> (
+    ...     header_in(["word;tag", "the;DET"], ";", FormatOptions()),
+    ...     header_in(["the;DET", "dog;NOUN"], ";", FormatOptions()),
+    ... )
     (True, False)
     """
     if given.header is not None:
@@ -102,13 +106,13 @@ def _bare(name: str) -> str:
     return re.sub(r"[\W_]", "", name.casefold())
 
 
-def head_of(source: Input, given: Given, separator: str | None, sample: Sample) -> Head:
+def head_of(source: Input, given: FormatOptions, separator: str | None, sample: Sample) -> Head:
     """Return what the columns of a text are called; a header is taken out of the input.
 
     Parameters
     ----------
     source : Input
-    given : Given
+    given : FormatOptions
     separator : str, optional
         What lies between columns; None: blanks and TABs.
     sample : Sample
@@ -184,7 +188,7 @@ def _settled(
 
 def no_column(
     source: Input, line: int | None, name: str, names: Sequence[str], headed: bool = True
-) -> FormatError:
+) -> DataError:
     """Return the error of a column that is not there."""
     what = f"there is no column {name!r}; there are {', '.join(names[:20])}"
     if headed:

@@ -7,7 +7,8 @@ from array import array
 from collections.abc import Iterator
 
 from crfkit._safe.printable import quoted
-from crfkit.data.source import LONGEST_LINE, FormatError, Input
+from crfkit.data.source import LONGEST_LINE, Input
+from crfkit.errors import DataError
 
 __all__ = ["ArrayInput", "is_array", "lined"]
 
@@ -58,11 +59,11 @@ class ArrayInput(Input):
         """Return the line of the array that an object begins in, by its number from 1."""
         return self._begins[min(line, len(self._begins)) - 1] if self._begins else 1
 
-    def error(self, line: int | None, what: str) -> FormatError:
+    def error(self, line: int | None, what: str) -> DataError:
         """Return an error in an object, to be raised."""
         return self._source.error(None if line is None else self.line_of(line), what)
 
-    def nothing(self) -> FormatError:  # type: ignore[override]
+    def nothing(self) -> DataError:  # type: ignore[override]
         """Return the error of an array without objects."""
         return self._source.nothing()
 

@@ -46,9 +46,9 @@ def _item_lines(data: Dataset) -> Iterator[dict[str, object]]:
     labels: list[str | None] = [None] * batch.positions
     if batch.label is not None:
         known = batch.label >= 0
-        spelt = np.full(batch.positions, None, dtype=object)
-        spelt[known] = spell(data.labels, batch.label[known])
-        labels = spelt.tolist()
+        spelled = np.full(batch.positions, None, dtype=object)
+        spelled[known] = spell(data.labels, batch.label[known])
+        labels = spelled.tolist()
     attr_ptr, seq_ptr = batch.attr_ptr.tolist(), batch.seq_ptr.tolist()
     for n in range(batch.sequences):
         begin, end = seq_ptr[n], seq_ptr[n + 1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crfkit.data.formats.record import Format, Given, Sample
+from crfkit.data.formats.record import Format, FormatOptions, Sample
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT"]
 
 
-def _parts(source: Input, options: Given) -> Iterator[Columns | Dataset]:
+def _parts(source: Input, options: FormatOptions) -> Iterator[Columns | Dataset]:
     from crfkit.data.formats.jsonlines import parts
 
     return parts(source, names=options.columns)
 
 
-def _render(data: Columns | Dataset, options: Given, first: bool) -> bytes:
+def _render(data: Columns | Dataset, options: FormatOptions, first: bool) -> bytes:
     from crfkit.data.formats.json_written import render
 
     return render(data).encode()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crfkit.data.formats.record import Format, Given, Sample
+from crfkit.data.formats.record import Format, FormatOptions, Sample
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT"]
 
 
-def _parts(source: Input, options: Given) -> Iterator[Dataset]:
+def _parts(source: Input, options: FormatOptions) -> Iterator[Dataset]:
     from crfkit.data.formats.mallet_text import parts
 
     return parts(source, labeled=options.label is not False)
 
 
-def _render(data: Any, options: Given, first: bool) -> bytes:
+def _render(data: Any, options: FormatOptions, first: bool) -> bytes:
     from crfkit.data.formats.mallet_text import render
 
     return render(data, first=first).encode()

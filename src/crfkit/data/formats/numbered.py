@@ -13,7 +13,7 @@ import numpy as np
 from crfkit.arrays import Ids, Pointers
 from crfkit.data.formats.columns import Columns
 from crfkit.data.lines import Lines
-from crfkit.data.source import FormatError
+from crfkit.errors import DataError
 
 __all__ = ["numbered"]
 
@@ -47,7 +47,7 @@ def _filled(columns: Columns, place: int, rows: Pointers | None) -> Ids:
     if not len(full) or full[0]:
         line = None if rows is None else int(rows[0])
         what = f"has nothing in column {columns.names[place]!r}, which numbers the sequences; give a number"
-        raise FormatError(columns.source, line, what)
+        raise DataError(columns.source, line, what)
     return np.repeat(ids[full], np.diff(np.append(full, len(ids))))
 
 
@@ -59,4 +59,4 @@ def _check_together(columns: Columns, place: int, runs: Ids, lines: Pointers | N
     again = np.setdiff1d(np.arange(len(runs)), first)[0]
     name, value = columns.names[place], columns.alphabets[place][int(runs[again])]
     what = f"continues sequence {value!r} after another one; sort the rows by {name!r}"
-    raise FormatError(columns.source, None if lines is None else int(lines[again]), what)
+    raise DataError(columns.source, None if lines is None else int(lines[again]), what)

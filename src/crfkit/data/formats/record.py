@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.data.source import Input
 
-__all__ = ["NEARLY_ALL", "SAMPLE", "Format", "Given", "Sample"]
+__all__ = ["NEARLY_ALL", "SAMPLE", "Format", "FormatOptions", "Sample"]
 
 SAMPLE = 1 << 16  #: bytes that guesses look at
 NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True)
-class Given:
+class FormatOptions:
     """The options of readers and writers; None where an option is not given."""
 
     columns: Sequence[str] | None = None
@@ -108,11 +108,13 @@ class Format:
     name: str
     holds: Literal["columns", "attributes", "either"]  #: whether it gives `Columns` or a `Dataset`
     #: Yields finished sequences as soon as there are any.
-    parts: Callable[[Input, Given], Iterator[Columns | Dataset]]
+    parts: Callable[[Input, FormatOptions], Iterator[Columns | Dataset]]
     #: Returns a chunk as bytes; the last argument is whether it is the first chunk. A string says what to
     #: write instead of this format.
-    render: Callable[[Columns | Dataset, Given, bool], bytes] | str
-    options: frozenset[str] = frozenset()  #: the fields of `Given` that it takes, all text `encoding` too
+    render: Callable[[Columns | Dataset, FormatOptions, bool], bytes] | str
+    options: frozenset[str] = (
+        frozenset()
+    )  #: the fields of `FormatOptions` that it takes, all text `encoding` too
     #: Returns why a sample is of this format, "" where it is not. None: only the ending of a name decides.
     guess: Callable[[Sample], str] | None = None
     endings: tuple[str, ...] = ()  #: of the names of its files
@@ -125,5 +127,5 @@ class Format:
 
     @property
     def takes(self) -> frozenset[str]:
-        """The fields of `Given` that it takes."""
+        """The fields of `FormatOptions` that it takes."""
         return self.options if self.magic else self.options | {"encoding"}

@@ -19,7 +19,7 @@ from crfkit._safe.printable import quoted
 from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
-from crfkit.data.formats.record import Format, Given
+from crfkit.data.formats.record import Format, FormatOptions
 from crfkit.data.lines import Lines
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _NAMES = ("character", "tag")
 _NEVER = ("\0", "\ufeff")
 
 
-def _parts(source: Input, options: Given) -> Iterator[Columns]:
+def _parts(source: Input, options: FormatOptions) -> Iterator[Columns]:
     names = tuple(options.columns or _NAMES)
     if len(names) != 2:
         raise source.error(None, f"has 2 columns, character and tag, but {len(names)} names were given")
@@ -57,7 +57,7 @@ def _parts(source: Input, options: Given) -> Iterator[Columns]:
         raise source.nothing()
 
 
-def _render(data: Any, options: Given, first: bool) -> bytes:
+def _render(data: Any, options: FormatOptions, first: bool) -> bytes:
     if len(data.names) != 2:
         raise ValueError(
             f"format segmented has 2 columns, character and tag; the data have {len(data.names)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crfkit.data.formats.record import Format, Given, Sample
+from crfkit.data.formats.record import Format, FormatOptions, Sample
 
 if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
@@ -17,33 +17,33 @@ _OPTIONS = frozenset({"columns", "sequence"})
 _SHARED: dict[str, Any] = {"whole": True, "names_columns": True}
 
 
-def _check_separator(options: Given) -> None:
+def _check_separator(options: FormatOptions) -> None:
     """Refuse what CSV cannot have between its fields."""
     if options.separator in ("blanks", '"'):
         raise ValueError(f"separator is {options.separator!r}, expected one character for CSV, such as ';'")
 
 
-def _read_csv(source: Input, options: Given) -> Iterator[Columns]:
+def _read_csv(source: Input, options: FormatOptions) -> Iterator[Columns]:
     from crfkit.data.formats.csv_text import read_csv
 
     _check_separator(options)
     yield read_csv(source, options)
 
 
-def _read_parquet(source: Input, options: Given) -> Iterator[Columns]:
+def _read_parquet(source: Input, options: FormatOptions) -> Iterator[Columns]:
     from crfkit.data.formats.tables import read_parquet
 
     yield read_parquet(source, sequence=options.sequence or "sequence", columns=options.columns)
 
 
-def _render_csv(data: Any, options: Given, first: bool) -> bytes:
+def _render_csv(data: Any, options: FormatOptions, first: bool) -> bytes:
     from crfkit.data.formats.tables import render_csv
 
     _check_separator(options)
     return render_csv(data, sequence=options.sequence or "sequence", separator=options.separator or ",")
 
 
-def _render_parquet(data: Any, options: Given, first: bool) -> bytes:
+def _render_parquet(data: Any, options: FormatOptions, first: bool) -> bytes:
     from crfkit.data.formats.tables import render_parquet
 
     return render_parquet(data, sequence=options.sequence or "sequence")

@@ -19,7 +19,8 @@ import numpy as np
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns, check_columns
-from crfkit.data.source import FormatError, Input
+from crfkit.data.source import Input
+from crfkit.errors import DataError
 
 __all__ = [
     "from_table",
@@ -79,7 +80,7 @@ def from_table(
     try:
         check_columns(names)
     except ValueError as error:
-        raise FormatError(source, None, str(error)) from None
+        raise DataError(source, None, str(error)) from None
     return _from_cells(dict(zip(names, found, strict=True)), sequence, columns, source, "table", 0)
 
 
@@ -161,9 +162,9 @@ def _from_cells(
     names = [name for name in cells if name != sequence] if columns is None else list(columns)
     for name in [sequence, *names]:
         if name not in cells:
-            raise FormatError(source, None, f"there is no column {name!r}; there are {', '.join(cells)}")
+            raise DataError(source, None, f"there is no column {name!r}; there are {', '.join(cells)}")
     if not names:
-        raise FormatError(source, None, f"{sequence!r} is the only column; give at least one more")
+        raise DataError(source, None, f"{sequence!r} is the only column; give at least one more")
     strings = [_column(cells[name], name, source, header) for name in names]
     alphabets = tuple(Alphabet() for _ in names)
     ids = tuple(a.ids(column) for a, column in zip(alphabets, strings, strict=True))
@@ -173,17 +174,17 @@ def _from_cells(
     for i, id in enumerate(numbers):
         if not id:
             what = f"has no value in column {sequence!r}; every row needs the sequence that it belongs to"
-            raise FormatError(source, i + 1 + header, what)
+            raise DataError(source, i + 1 + header, what)
         if i and id == numbers[i - 1]:
             continue
         if id in seen:
             what = f"continues sequence {id!r} after another one; sort the rows by {sequence!r}"
-            raise FormatError(source, i + 1 + header, what)
+            raise DataError(source, i + 1 + header, what)
         seen.add(id)
         if i:
             ends.append(i)
     if not numbers:
-        raise FormatError(source, None, "has no rows; give at least one sequence")
+        raise DataError(source, None, "has no rows; give at least one sequence")
     return Columns(ids, alphabets, np.array([*ends, len(numbers)]), tuple(names), source, format)
 
 
@@ -203,7 +204,7 @@ def _cell(cell: object, name: str, source: str, line: int) -> str:
     if isinstance(cell, float) and cell.is_integer():  # whole numbers beside missing ones, in pandas
         return str(int(cell))
     what = f"has {cell!r} in column {name!r}; make every cell a string or a whole number"
-    raise FormatError(source, line, what)
+    raise DataError(source, line, what)
 
 
 def _to_cells(data: Columns, sequence: str) -> dict[str, list[Any]]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from crfkit._safe.printable import quoted
 from crfkit.data.graphs.factor_list import FactorList
 from crfkit.data.sink import write_bytes
-from crfkit.data.source import FormatError, Input, Place, open_input
+from crfkit.data.source import Input, Place, open_input
+from crfkit.errors import DataError
 
 __all__ = ["FORMATS", "format_of", "read_factors", "write_factors"]
 
@@ -67,9 +68,9 @@ def read_factors(place: Place, format: str | None = None) -> FactorList:
         format = _guess(source, beginning)
         try:
             return _text(source, format, beginning)
-        except FormatError as error:
+        except DataError as error:
             what = f"{error.what} (read as {format}, for its name says no format; {_KNOWN})"
-            raise FormatError(error.path, error.line, what) from None
+            raise DataError(error.path, error.line, what) from None
 
 
 def _text(source: Input, format: str, beginning: bytes) -> FactorList:
@@ -103,7 +104,7 @@ def _first_word(beginning: bytes) -> str:
     return word.decode(errors="backslashreplace")
 
 
-def _unlike(source: Input, first: str, expected: str) -> FormatError:
+def _unlike(source: Input, first: str, expected: str) -> DataError:
     """Return the error of a text that does not begin as it should."""
     what = f"the file begins with {quoted(first)}, expected {expected}"
     if source.name.lower().endswith(".gz") and not source.compressed:

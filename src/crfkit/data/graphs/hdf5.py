@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crfkit._safe.printable import shown
 from crfkit.data.graphs.words import most_cells
-from crfkit.data.source import FormatError
+from crfkit.errors import DataError
 
 __all__ = ["Group", "h5py", "opened"]
 
@@ -54,10 +54,10 @@ def opened(data: bytes, name: str) -> Iterator[Group]:
     try:
         with _no_plugins(library), library.File(io.BytesIO(data), "r") as file:
             yield Group(_Bounds(name, len(data), library), "", file["/"].id)
-    except FormatError:
+    except DataError:
         raise
     except (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
-        raise FormatError(name, None, f"is not a whole HDF5 file of OpenGM ({shown(error)})") from None
+        raise DataError(name, None, f"is not a whole HDF5 file of OpenGM ({shown(error)})") from None
 
 
 @contextmanager
@@ -84,8 +84,8 @@ class _Bounds:
         self.path, self.size, self.library = path, size, library
         self.left = most_cells(size)  # numbers, of all data sets
 
-    def wrong(self, what: str) -> FormatError:
-        return FormatError(self.path, None, what)
+    def wrong(self, what: str) -> DataError:
+        return DataError(self.path, None, what)
 
 
 class Group:

@@ -25,7 +25,7 @@ from crfkit.data.graphs.factor_list import (
 )
 from crfkit.data.graphs.hdf5 import Group, h5py, opened
 from crfkit.data.graphs.words import most_cells
-from crfkit.data.source import FormatError
+from crfkit.errors import DataError
 
 __all__ = ["read_opengm", "write_opengm"]
 
@@ -75,8 +75,8 @@ class _Reader:
         self.path = path
         self.most = most_cells(size)
 
-    def wrong(self, what: str) -> FormatError:
-        return FormatError(self.path, None, what)
+    def wrong(self, what: str) -> DataError:
+        return DataError(self.path, None, what)
 
     def model(self, root: Group) -> FactorList:
         group = self.group(root)

@@ -17,7 +17,8 @@ import numpy as np
 
 from crfkit.arrays import Floats, Ids, Pointers, pointers
 from crfkit.data.graphs.words import Words
-from crfkit.data.source import FormatError, Input, Place, open_input
+from crfkit.data.source import Input, Place, open_input
+from crfkit.errors import DataError
 
 __all__ = ["Result", "read_result", "result_text"]
 
@@ -52,10 +53,10 @@ def read_result(place: Place) -> Result:
     words = data.split(None, 1)
     task = words[0][:80].decode(errors="replace").upper() if words else ""
     if task == "MMAP":
-        raise FormatError(name, 1, "marginal MAP (MMAP) is not supported; give PR, MAR or MPE")
+        raise DataError(name, 1, "marginal MAP (MMAP) is not supported; give PR, MAR or MPE")
     if task not in ("PR", "MAR", "MPE"):
         begins = f"begins with {words[0][:40].decode(errors='backslashreplace')!r}" if words else "is empty"
-        raise FormatError(name, None, f"the file {begins}, expected PR, MAR or MPE")
+        raise DataError(name, None, f"the file {begins}, expected PR, MAR or MPE")
     head, begun, last = data.rpartition(b"-BEGIN-")
     lines = b"\n" * head.count(b"\n") if begun else b""  # so that errors name the line of the file
     text = lines + last if begun else data.replace(words[0], b" ", 1)

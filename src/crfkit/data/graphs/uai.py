@@ -17,7 +17,8 @@ from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, Pointers, pointers, ranges
 from crfkit.data.graphs.factor_list import FactorList, cells_of, wrong_scope
 from crfkit.data.graphs.words import Words, most_cells
-from crfkit.data.source import FormatError, Input
+from crfkit.data.source import Input
+from crfkit.errors import DataError
 
 __all__ = ["HEADINGS", "linear_values", "logarithms", "read_uai", "uai_text"]
 
@@ -128,7 +129,7 @@ def linear_values(factors: FactorList, name: str) -> Floats:
         made: Floats = np.exp(factors.score)
     lost = np.flatnonzero(np.isinf(made) | ((made == 0.0) & (factors.score > -np.inf)))
     if lost.size:
-        raise FormatError(
+        raise DataError(
             name,
             None,
             f"the score {factors.score[lost[0]]:.6g} is out of the range of exp; save as .LG, which holds "

@@ -13,7 +13,8 @@ from itertools import islice
 import numpy as np
 
 from crfkit.arrays import Floats, Pointers
-from crfkit.data.source import BINARY, FormatError, Input
+from crfkit.data.source import BINARY, Input
+from crfkit.errors import DataError
 
 __all__ = ["Words", "most_cells"]
 
@@ -27,7 +28,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def most_cells(size: int) -> int:
-    """Return how many numbers may be made of a file of so many bytes: formats that leave zeros out are short.
+    """Return how many numbers may be made of a file of that size: formats that leave zeros out are short.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class Words:
         self._begin = 0  # of the numbers, in bytes
         first = _WORD.search(data)
         if first is None:
-            raise FormatError(self.name, None, "the file is empty; give one with a model, or with answers")
+            raise DataError(self.name, None, "the file is empty; give one with a model, or with answers")
         if heading:
             self.heading = first.group()[:80].decode(errors="replace")
             self._begin = first.end()
@@ -93,25 +94,25 @@ class Words:
             )
         return value
 
-    def _not_a_number(self, at: int, word: bytes) -> FormatError:
+    def _not_a_number(self, at: int, word: bytes) -> DataError:
         if b"\0" in word:
-            return FormatError(self.name, None, BINARY)
+            return DataError(self.name, None, BINARY)
         shown = word[:40].decode(errors="backslashreplace")
         return self.error(at, f"{shown!r} is not a number")
 
-    def error(self, at: int, what: str) -> FormatError:
+    def error(self, at: int, what: str) -> DataError:
         """Return an error at word number `at`, to be raised."""
         words = 0
         lines = self._data.count(b"\n", 0, self._begin)
         for line, text in enumerate(self._data[self._begin :].split(b"\n"), lines + 1):
             words += len(text.split())
             if words > at:
-                return FormatError(self.name, line, what)
-        return FormatError(self.name, None, what)
+                return DataError(self.name, line, what)
+        return DataError(self.name, None, what)
 
-    def ended(self, what: str) -> FormatError:
+    def ended(self, what: str) -> DataError:
         """Return the error of a file that ends too early."""
-        return FormatError(self.name, None, f"ends where {what} should come; fetch or write the file again")
+        return DataError(self.name, None, f"ends where {what} should come; fetch or write the file again")
 
     def whole(self, at: int, what: str, least: int, most: int) -> int:
         """Return word number `at`, which must be a whole number within bounds."""

@@ -18,6 +18,7 @@ from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.data.sink import write_bytes
+from crfkit.errors import ModelFileError
 from crfkit.estimators.base import QUERIES, fixed, learned
 from crfkit.estimators.chain import ChainCRF
 from crfkit.inference.constrained.kinds import GlobalConstraint
@@ -27,7 +28,6 @@ from crfkit.models.files.estimators import FileFields, chain_of, refusing
 from crfkit.models.model import Model
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding
-from crfkit.models.store import ModelFileError
 from crfkit.structures import Chain
 from crfkit.structures.gold import Path as Labeling
 from crfkit.structures.structure import Structure
@@ -124,7 +124,7 @@ class CodeCRF(ChainCRF):
         """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
         return super().fit(X, y, sample_weight=sample_weight, progress=progress)
 
-    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> PerSequence[list[str]]:
         """Return the labels of each sequence by the decoder: always a list of lists of strings."""
         if self.decoder == "product":
             return super().predict(X, given=given, method=method)

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit._safe.printable import quoted
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset
-from crfkit.data.labeling import labeled
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.classic.similarity import Factor, Kernel, Similarity, check_memory, vectors_of
 from crfkit.estimators.fitting import has_gold, weighted
@@ -136,8 +135,8 @@ class KernelChainCRF(SequenceQueries, Trained):
             objective=self._part("objective"),
             optimizer=self.optimizer,
             stop=self._part("stop"),
-            seed=self._seed,
-            threads=self._threads,
+            random_state=self._seed,
+            n_jobs=self._threads,
             progress=False,
         )
         w, part, L = model.w.copy(), model.layout.parts["dense"], model.layout.labels

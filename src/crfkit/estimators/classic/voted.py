@@ -175,8 +175,8 @@ class VotedPerceptron(ChainCRF):
             objective=Perceptron(),
             optimizer=VotedTraining(ballot=ballot, max_passes=self.max_passes, seed=self._seed),
             stop=Stop(),
-            seed=self._seed,
-            threads=self._threads,
+            random_state=self._seed,
+            n_jobs=self._threads,
             progress=progress,
         )
         self.voters_ = np.array(ballot.voters).reshape(-1, len(model.w))
@@ -186,7 +186,7 @@ class VotedPerceptron(ChainCRF):
     def _learned(self, model: Model) -> Self:
         return super()._learned(replace(model, lacks=_LACKS))
 
-    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> list[list[str]]:
+    def predict(self, X: Any, *, given: Any = None, method: Decoding = None) -> PerSequence[list[str]]:
         """Return the labels with most votes: always a list of lists of strings."""
         if given is not None or method is not None:
             raise ValueError("labels are decided by votes: leave given and method out")

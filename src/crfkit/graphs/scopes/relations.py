@@ -36,9 +36,9 @@ def same(
     where : array of bool [V], optional
         Variables that may be in a pair; e.g. capitalized words.
     nearest : int, optional
-        Pair a variable only with so many of those that follow it. Default: with all.
+        Pair a variable only with this many of those that follow it. Default: with all.
     most : int, optional
-        Leave out values that more than so many variables of a graph have.
+        Leave out values that more than this many variables of a graph have.
 
     Examples
     --------

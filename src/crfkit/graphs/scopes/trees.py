@@ -17,7 +17,7 @@ __all__ = ["chow_liu"]
 def chow_liu(Y: ArrayLike, names: Sequence[Any] | None = None) -> list[tuple[Any, Any]]:
     """Return the pairs of columns that the best tree joins: Chow & Liu (1968).
 
-    Of all trees, the one whose edges have the largest mutual information in the data: the likeliest tree.
+    The likeliest tree: the one whose edges have the largest mutual information in the data.
 
     Parameters
     ----------

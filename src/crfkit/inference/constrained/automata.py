@@ -43,7 +43,7 @@ def joined(machines: Sequence[Machine]) -> Machine:
 
 
 def fits(potentials: Ordered, memories: int) -> bool:
-    """Return whether scores with so many memories are small enough to be made."""
+    """Return whether scores with that many memories are small enough to be made."""
     if potentials.structure.order > 1:
         return False  # the states of their sweep are label n-grams
     positions = int(potentials.seq_ptr[-1]) if potentials.steps_by_position else 1

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Pointers, ranges
+from crfkit.errors import InfeasibleError
 from crfkit.inference.constrained.automata import Ordered, fits, joined, remembered
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.program import solve
 from crfkit.inference.constrained.resolve import rules_of
 from crfkit.inference.constrained.rules import Machine, Rule, steps_of
 from crfkit.inference.constrained.trellis import trellis_of
-from crfkit.inference.results import NoLabelingError
 from crfkit.inference.training import best
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.chains.potentials import ChainPotentials
@@ -35,7 +35,7 @@ from crfkit.structures.gold import Path
 from crfkit.structures.results import Labeling
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
 
-__all__ = ["WAYS", "Answers", "Constrained", "InfeasibleError", "Rules", "constrained", "constrained_paths"]
+__all__ = ["WAYS", "Answers", "Constrained", "Rules", "constrained", "constrained_paths"]
 
 Way: TypeAlias = Literal["free", "DP", "k-best", "LP", "ILP", "none"]
 #: How answers are found; "none": no labeling keeps the constraints, and the free answer stands.
@@ -112,33 +112,6 @@ class Answers:
         return cls(path, score, free, how)
 
 
-class InfeasibleError(NoLabelingError):
-    """No labeling of a sequence keeps the constraints; `sequence` says which one.
-
-    Examples
-    --------
-    >>> print(InfeasibleError(3, 0, "AtLeast('a', 5)").after(10))
-    sequence 13 has no labeling that keeps AtLeast('a', 5): relax it, or ask for the free answer there \
-(infeasible="free", --infeasible free)
-    """
-
-    def __init__(self, sequence: int, more: int = 0, what: str = "") -> None:
-        super().__init__(sequence, more)
-        others = f" (and {more} more)" if more else ""
-        self.args = (
-            f"sequence {sequence} has no labeling that keeps {what}{others}: relax it, or ask for the free "
-            'answer there (infeasible="free", --infeasible free)',
-        )
-        self.what = what
-
-    def __reduce__(self) -> tuple[type[NoLabelingError], tuple[Any, ...]]:
-        return type(self), (self.sequence, self.more, self.what)
-
-    def after(self, sequences: int) -> InfeasibleError:
-        """Return the same error, counted from the beginning of data with so many sequences before."""
-        return InfeasibleError(self.sequence + sequences, self.more, self.what)
-
-
 def constrained(
     potentials: Ordered,
     constraints: Iterable[GlobalConstraint],
@@ -153,8 +126,8 @@ def constrained(
     potentials
         Scores of a chain or of segments: of one sequence or of a batch.
     constraints
-        Any number of `crfkit.constraints.AtMost`, `AtLeast`, `Exactly`, `Once`, `Before`, `Implies`,
-        `Linear`; all of them hold.
+        Any number of `crfkit.constraints.AtMost`, `AtLeast`, `Exactly`, `AtMostOnce`, `Before`, `Implies`,
+        `LinearConstraint`; all of them hold.
     infeasible : {"raise", "free"}
         Where no labeling keeps them: raise an `InfeasibleError`, or return the free answer, say so in
         ``how`` ("none") and warn.
@@ -209,7 +182,8 @@ def constrained_paths(
         search.by_program(n)
     without = np.flatnonzero(search.how == WAYS.index("none")).tolist()
     if without and infeasible == "raise":
-        raise InfeasibleError(without[0], len(without) - 1, _culprit(potentials.sequence(without[0]), rules))
+        culprit = _culprit(potentials.sequence(without[0]), rules)
+        raise InfeasibleError(without[0], len(without) - 1, constraints=culprit)
     return Answers(Path(path.seq_ptr, search.label, search.begin), search.score, values, search.how)
 
 

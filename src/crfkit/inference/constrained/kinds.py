@@ -31,12 +31,12 @@ from crfkit.structures.matching import Matcher
 __all__ = [
     "AtLeast",
     "AtMost",
+    "AtMostOnce",
     "Before",
     "Exactly",
     "GlobalConstraint",
     "Implies",
-    "Linear",
-    "Once",
+    "LinearConstraint",
     "check_globals",
 ]
 
@@ -111,7 +111,7 @@ class Exactly(_Counted):
 
 
 @dataclass(frozen=True)
-class Once:
+class AtMostOnce:
     """Positions of each label form one run at most; of labels that spell segments, each type one segment.
 
     Parameters
@@ -123,7 +123,7 @@ class Once:
     --------
     >>> from crfkit import Chain, inference
     >>> scores = Chain(["a", "b"]).potentials([[9.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
-    >>> inference.constrained(scores, [Once()]).labels.tolist()
+    >>> inference.constrained(scores, [AtMostOnce()]).labels.tolist()
     [0, 1, 1]
     """
 
@@ -185,7 +185,7 @@ class Implies(_Two):
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearConstraint:
     """The coefficients of all occurrences add up to at most a bound.
 
     Parameters
@@ -200,7 +200,7 @@ class Linear:
     --------
     >>> from crfkit import Chain, inference
     >>> scores = Chain(["a", "b"]).potentials([[0.0, 3.0], [0.0, 2.0]])
-    >>> inference.constrained(scores, [Linear({"a": -1, ("b", -1): 1}, 0)]).labels.tolist()
+    >>> inference.constrained(scores, [LinearConstraint({"a": -1, ("b", -1): 1}, 0)]).labels.tolist()
     [1, 0]
     """
 
@@ -234,7 +234,7 @@ class Linear:
         object.__setattr__(self, "coefficients", given)
 
 
-GlobalConstraint: TypeAlias = AtMost | AtLeast | Exactly | Once | Before | Implies | Linear
+GlobalConstraint: TypeAlias = AtMost | AtLeast | Exactly | AtMostOnce | Before | Implies | LinearConstraint
 
 
 def check_globals(constraints: object) -> tuple[GlobalConstraint, ...]:
@@ -242,10 +242,10 @@ def check_globals(constraints: object) -> tuple[GlobalConstraint, ...]:
 
     Examples
     --------
-    >>> check_globals([Once])
+    >>> check_globals([AtMostOnce])
     Traceback (most recent call last):
-    TypeError: constraints[0] is <class 'crfkit.inference.constrained.kinds.Once'>, not one of AtMost, \
-AtLeast, Exactly, Once, Before, Implies, Linear
+    TypeError: constraints[0] is <class 'crfkit.inference.constrained.kinds.AtMostOnce'>, not one of AtMost, \
+AtLeast, Exactly, AtMostOnce, Before, Implies, LinearConstraint
     """
     if isinstance(constraints, GlobalConstraint) or not isinstance(constraints, Iterable):
         raise TypeError(f"constraints is {constraints!r}, expected a list: constraints=[...]")
@@ -257,6 +257,6 @@ AtLeast, Exactly, Once, Before, Implies, Linear
                 "in Chain(constraints=[...]), before training"
             )
         if not isinstance(item, GlobalConstraint):
-            names = "AtMost, AtLeast, Exactly, Once, Before, Implies, Linear"
+            names = "AtMost, AtLeast, Exactly, AtMostOnce, Before, Implies, LinearConstraint"
             raise TypeError(f"constraints[{place}] is {item!r}, not one of {names}")
     return made

@@ -10,12 +10,12 @@ from crfkit._safe.printable import cut
 from crfkit.inference.constrained.kinds import (
     AtLeast,
     AtMost,
+    AtMostOnce,
     Before,
     Exactly,
     GlobalConstraint,
     Implies,
-    Linear,
-    Once,
+    LinearConstraint,
 )
 from crfkit.inference.constrained.resolve import names_for, rules_of
 from crfkit.structures.matching import Boundary, Matcher, fitting
@@ -43,11 +43,11 @@ def plain_globals(constraints: Iterable[GlobalConstraint], structure: Any) -> li
     names, made = names_for(structure), []
     for item in constraints:
         plain: dict[str, Any] = {"kind": type(item).__name__}
-        if isinstance(item, Once):
+        if isinstance(item, AtMostOnce):
             plain["labels"] = (
                 None if item.labels is None else [plain_matcher(one, names) for one in item.labels]
             )
-        elif isinstance(item, Linear):
+        elif isinstance(item, LinearConstraint):
             plain["terms"] = [[plain_matcher(y, names), at, float(c)] for y, at, c in item.coefficients]
             plain["bound"] = float(item.bound)
         elif isinstance(item, Before | Implies):
@@ -65,8 +65,8 @@ def globals_of(plain: object, structure: Any) -> tuple[GlobalConstraint, ...]:
     Examples
     --------
     >>> from crfkit import Chain
-    >>> globals_of([{"kind": "Once", "labels": None}], Chain(["a", "b"]))
-    (Once(labels=None),)
+    >>> globals_of([{"kind": "AtMostOnce", "labels": None}], Chain(["a", "b"]))
+    (AtMostOnce(labels=None),)
     """
     if not isinstance(plain, list) or not all(isinstance(entry, dict) for entry in plain):
         raise ValueError("the constraints on whole labelings are not a list")
@@ -92,13 +92,13 @@ class _Reading:
         """Return one constraint."""
         kind = entry.get("kind")
         try:
-            if kind == "Once":
+            if kind == "AtMostOnce":
                 given = entry["labels"]
                 self._count(1)
-                return Once(None if given is None else tuple(self._matcher(one) for one in given))
-            if kind == "Linear":
+                return AtMostOnce(None if given is None else tuple(self._matcher(one) for one in given))
+            if kind == "LinearConstraint":
                 terms = tuple((self._matcher(y), at, float(c)) for y, at, c in entry["terms"])
-                return Linear(terms, float(entry["bound"]))
+                return LinearConstraint(terms, float(entry["bound"]))
             if kind in _PAIRS:
                 return _PAIRS[kind](self._matcher(entry["a"]), self._matcher(entry["b"]))
             if kind in _COUNTS:

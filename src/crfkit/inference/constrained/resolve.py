@@ -11,11 +11,11 @@ from crfkit.arrays import Bools
 from crfkit.inference.constrained.kinds import (
     AtLeast,
     AtMost,
+    AtMostOnce,
     Exactly,
     GlobalConstraint,
     Implies,
-    Linear,
-    Once,
+    LinearConstraint,
     check_globals,
 )
 from crfkit.inference.constrained.rules import Order, Presence, Rule, Totals, Weighted
@@ -36,7 +36,7 @@ def rules_of(constraints: Iterable[GlobalConstraint], structure: Any) -> list[tu
     >>> from crfkit.inference.constrained.rules import steps_of
     >>> from crfkit.structures.gold import Path
     >>> path = Path(np.array([0, 3]), np.array([1, 0, 1], dtype=np.int32))
-    >>> [rule.broken(steps_of(path, 2)).tolist() for _, rule in rules_of([Once()], Chain(["a", "b"]))]
+    >>> [rule.broken(steps_of(path, 2)).tolist() for _, rule in rules_of([AtMostOnce()], Chain(["a", "b"]))]
     [[[False, True]]]
     """
     reading = _Reading(structure)
@@ -83,14 +83,14 @@ class _Reading:
 
     def rule(self, item: GlobalConstraint) -> Rule:
         """Return the rule of one constraint."""
-        if isinstance(item, Once):
+        if isinstance(item, AtMostOnce):
             return self._once(item)
         if isinstance(item, AtMost | AtLeast | Exactly):
             least = 0 if isinstance(item, AtMost) else item.k
             most = np.inf if isinstance(item, AtLeast) else item.k
             group = self._occurs(item, item.label).astype(np.int8) - np.int8(1)
             return Totals(group, np.array([float(least)]), np.array([float(most)]))
-        if isinstance(item, Linear):
+        if isinstance(item, LinearConstraint):
             terms = tuple(
                 (self._occurs(item, label), position, float(number))
                 for label, position, number in item.coefficients
@@ -121,7 +121,7 @@ class _Reading:
         chosen = {kind for kind, yes in zip(kinds, found[L:-1], strict=True) if yes}
         return np.asarray(self.begins & np.array([kind in chosen for kind in self.types]))
 
-    def _once(self, item: Once) -> Rule:
+    def _once(self, item: AtMostOnce) -> Rule:
         """Return the rule that each type (without a scheme: label) has one run at most."""
         kinds = self.kinds
         if item.labels is not None:

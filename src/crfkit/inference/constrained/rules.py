@@ -82,7 +82,7 @@ class Rows(Protocol):
     """Where rules enter their rows; columns are steps and further variables from 0 to 1."""
 
     def variables(self, count: int) -> Counts:
-        """Return the columns of so many further variables."""
+        """Return the columns of that many further variables."""
 
     def add(self, row: Any, column: Any, value: Any, low: Any, high: Any) -> None:
         """Add rows: entries by row from 0, and the bounds of each row, [R]."""

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
+    from crfkit.errors import MethodError
     from crfkit.inference.methods.annealing import Annealing
     from crfkit.inference.methods.auto import Auto
     from crfkit.inference.methods.belief import BeliefPropagation
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from crfkit.inference.methods.icm import ICM
     from crfkit.inference.methods.ishikawa import Ishikawa
     from crfkit.inference.methods.mean_field import MeanField
-    from crfkit.inference.methods.method import Method, MethodError
+    from crfkit.inference.methods.method import Method
     from crfkit.inference.methods.programs import IntegerProgram, Linear, LinearProgram
     from crfkit.inference.methods.qpbo import QPBO
     from crfkit.inference.methods.reweighted import TreeReweighted

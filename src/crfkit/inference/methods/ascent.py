@@ -14,8 +14,9 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers
+from crfkit.errors import MethodError
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labeled, MethodError
+from crfkit.inference.methods.method import Labeled
 from crfkit.native import kernels
 from crfkit.structures.graphs.potentials import GraphPotentials
 

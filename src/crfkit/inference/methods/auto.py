@@ -15,13 +15,14 @@ import numpy as np
 
 from crfkit.arrays import Bools, Floats
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.belief import BeliefPropagation
 from crfkit.inference.methods.cuts import MinCut
 from crfkit.inference.methods.elimination import Elimination, TooWideError
 from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import lanes_of
-from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
 from crfkit.inference.methods.pieces import labeled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.inference.methods.trws import TRWS

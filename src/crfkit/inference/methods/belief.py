@@ -14,8 +14,9 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Bools, Floats
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
 from crfkit.native import kernels
 from crfkit.structures.graphs.gold import factor_weights
 from crfkit.structures.graphs.potentials import GraphPotentials

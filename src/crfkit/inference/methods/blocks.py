@@ -43,7 +43,7 @@ def first_labelings(
 
 
 def notes_of(end: NDArray[np.uint8]) -> tuple[str, ...]:
-    """Return what users must be told of searches for a first labeling."""
+    """Return what users must know about searches for a first labeling."""
     lost = np.flatnonzero(end > NONE)
     if not lost.size:
         return ()

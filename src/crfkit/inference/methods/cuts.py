@@ -9,8 +9,9 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids
+from crfkit.errors import MethodError
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["MinCut"]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.ascent import ascend, visits_of
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["DualDecomposition"]

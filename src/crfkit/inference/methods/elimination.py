@@ -17,10 +17,11 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.counting import exact_counts
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import Lanes, Rest, constant_of, lanes_of
-from crfkit.inference.methods.method import Expected, Labeled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
 from crfkit.inference.methods.slices import slices_of
 from crfkit.native import kernels
 from crfkit.structures.graphs.potentials import GraphPotentials

@@ -9,8 +9,9 @@ import numpy as np
 
 from crfkit.arrays import Floats, Ids, checked_later
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labeled, Method, MethodError, Summed
+from crfkit.inference.methods.method import Labeled, Method, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["Enumeration"]

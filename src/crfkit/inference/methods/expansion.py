@@ -10,10 +10,11 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.cuts import allowed, refuse
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.icm import Climb, best_alone
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 

@@ -139,7 +139,7 @@ def r_hat(first: Floats, sums: Floats, sweeps: int) -> Floats:
     sums : array [N, chains, 2, 3, 2]
         Sums of values and of squares over the halves of chains.
     sweeps : int
-        Of each chain.
+        Sweeps of each chain.
     """
     if sweeps < 4:
         return np.full(len(first), np.inf)

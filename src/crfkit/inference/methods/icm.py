@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.ascent import visits_of
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
 __all__ = ["ICM"]

@@ -14,15 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from crfkit.arrays import Bools, Floats, Ids
+from crfkit.errors import MethodError
 from crfkit.inference.methods.how import How
 from crfkit.structures.graphs.gold import factor_weights, summed_by_table
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Expected", "Labeled", "Method", "MethodError", "Summed"]
-
-
-class MethodError(ValueError):
-    """A method that cannot answer a query, or not for this graph."""
+__all__ = ["Expected", "Labeled", "Method", "Summed"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Bools, Floats, Ids, Pointers
+from crfkit.errors import MethodError
 from crfkit.inference.highs import WHOLE, Program
 from crfkit.inference.methods.losses import Cells, Kept, Losses
-from crfkit.inference.methods.method import MethodError
 
 __all__ = ["Part", "Row", "TooLargeError", "solve_part"]
 

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
+from crfkit.errors import MethodError
 from crfkit.inference.methods.combilp import CombiLP
 from crfkit.inference.methods.cuts import MinCut
 from crfkit.inference.methods.expansion import Expansion, is_metric
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.trws import TRWS
 from crfkit.structures.graphs.parts import Part, part_of
 from crfkit.structures.graphs.potentials import GraphPotentials

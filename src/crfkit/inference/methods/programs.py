@@ -12,9 +12,10 @@ import numpy as np
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.ascent import Ascent, ascend, same_score, visits_of
 from crfkit.inference.methods.losses import Losses, losses_of
-from crfkit.inference.methods.method import Labeled, Method, MethodError
+from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.polytope import Row, solve_part
 from crfkit.structures.graphs.potentials import GraphPotentials
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from crfkit.inference.methods.method import Method, MethodError
+from crfkit.errors import MethodError
+from crfkit.inference.methods.method import Method
 
 __all__ = ["METHODS", "method_of"]
 
@@ -41,7 +42,7 @@ def method_of(given: Method | str | None) -> Method:
     >>> method_of("viterby")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    crfkit.inference.methods.method.MethodError: method is 'viterby', expected one of auto, ...
+    crfkit.errors.MethodError: method is 'viterby', expected one of auto, ...
     """
     if isinstance(given, Method):
         return given

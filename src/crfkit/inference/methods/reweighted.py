@@ -14,8 +14,9 @@ from typing import ClassVar
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.belief import MessagePassing
-from crfkit.inference.methods.method import Expected, MethodError, Summed
+from crfkit.inference.methods.method import Expected, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["TreeReweighted"]

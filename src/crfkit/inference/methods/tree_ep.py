@@ -9,9 +9,10 @@ import numpy as np
 
 from crfkit import _native
 from crfkit.checks import check_number
+from crfkit.errors import MethodError
 from crfkit.inference.methods.blocks import by_clique
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Method, MethodError, Summed
+from crfkit.inference.methods.method import Method, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
 __all__ = ["ExpectationPropagation"]

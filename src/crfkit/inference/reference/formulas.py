@@ -18,7 +18,10 @@ from itertools import product
 from typing import Any, Protocol, TypeAlias
 
 from crfkit.arrays import Floats
-from crfkit.structures import ChainPotentials, Potentials, SemiMarkovPotentials, TreePotentials
+from crfkit.structures import Potentials
+from crfkit.structures.chains.potentials import ChainPotentials
+from crfkit.structures.segments.potentials import SemiMarkovPotentials
+from crfkit.structures.tree import TreePotentials
 
 __all__ = ["FORMULAS", "Formula", "edge_tables"]
 

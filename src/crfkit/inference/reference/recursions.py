@@ -21,7 +21,9 @@ from crfkit.arrays import Bools, Floats
 from crfkit.inference.reference.enumeration import Outcome, labeling_score
 from crfkit.inference.reference.formulas import edge_tables
 from crfkit.inference.reference.semirings import SUM, Semiring, log_sum
-from crfkit.structures import ChainPotentials, SemiMarkovPotentials, TreePotentials
+from crfkit.structures.chains.potentials import ChainPotentials
+from crfkit.structures.segments.potentials import SemiMarkovPotentials
+from crfkit.structures.tree import TreePotentials
 
 
 class ChainRecursion:

@@ -20,9 +20,12 @@ from crfkit.inference.reference.enumeration import Outcome
 from crfkit.inference.reference.formulas import edge_tables
 from crfkit.inference.reference.recursions import ChainRecursion, SegmentRecursion, TreeRecursion
 from crfkit.inference.reference.semirings import COUNT, MAX, SUM, Semiring, k_best
-from crfkit.structures import ChainPotentials, Potentials, SemiMarkovPotentials, TreePotentials
+from crfkit.structures import Potentials
+from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.potentials import weighted_sum
 from crfkit.structures.results import Marginals
+from crfkit.structures.segments.potentials import SemiMarkovPotentials
+from crfkit.structures.tree import TreePotentials
 
 __all__ = ["Textbook"]
 

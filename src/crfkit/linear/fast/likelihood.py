@@ -27,17 +27,15 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import Floats, dot
 from crfkit.checks import NotFiniteError
-from crfkit.inference.results import NoLabelingError
-from crfkit.linear.fast.gold_edges import gold_edges
-from crfkit.linear.fast.pairs import pairs_of
+from crfkit.errors import InfeasibleError
+from crfkit.linear.fast.steps import gold_edges, pairs_of
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.chains.chain import Chain, is_chain
 from crfkit.structures.chains.potentials import cumulated, shared_out
-from crfkit.structures.gold import Gold, Path, Sets, Soft
-from crfkit.structures.labels import forbid
+from crfkit.structures.gold import Gold, Path, Sets, Soft, forbid
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
@@ -237,7 +235,7 @@ def checked_value(layout: Layout, weights: Floats, found: tuple[float, bool, int
             "the scores of a position overflow; scale the values of attributes, or lower the weights"
         )
     if impossible >= 0:
-        raise NoLabelingError(impossible)
+        raise InfeasibleError(impossible)
     return value
 
 

@@ -28,8 +28,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family
 from crfkit.linear.score import checked_out, checked_weights, explain, is_scored
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures.gold import Path, Sets
-from crfkit.structures.labels import forbid
+from crfkit.structures.gold import Path, Sets, forbid
 from crfkit.structures.segments.semimarkov import SemiMarkov
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.data.batch import Batch
-from crfkit.linear.fast.pairs import pairs_of
 from crfkit.linear.fast.segment_rows import rows_of_segments
+from crfkit.linear.fast.steps import pairs_of
 from crfkit.linear.layout import Layout
 from crfkit.linear.margins import margin_lack
 from crfkit.linear.mistakes import DecodedSequences

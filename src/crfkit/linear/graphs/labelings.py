@@ -46,14 +46,14 @@ def labelings_of(
     ----------
     loss : GraphLoss
     w : array [F]
-        Of the model that draws.
+        Weights of the model that draws.
     most : int
-        Graphs with at most so many labelings have all of them.
+        Graphs with at most this many labelings have all of them.
     draws : int
-        Of each other graph.
+        Draws from each other graph.
     seed : int
     method : Method
-        Who draws.
+        The inference method that draws.
     """
     batch, fixed = loss.batch, loss.potentials(np.zeros(loss.size))
     jacobian = {each.name: _jacobian(each) for each in loss.scores.cliques}

@@ -13,10 +13,9 @@ from math import prod
 import numpy as np
 
 from crfkit.arrays import Bools, Ids, Pointers, pointers
-from crfkit.linear.block import Block
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
-from crfkit.linear.plan import Estimate
+from crfkit.linear.plan import Block, Estimate
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.graph import Graph

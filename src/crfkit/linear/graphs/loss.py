@@ -14,7 +14,8 @@ import numpy as np
 
 from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Pointers
-from crfkit.inference.methods.method import Method, MethodError
+from crfkit.errors import MethodError, NotCoveredError
+from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.graphs.margins import GraphMargins, graph_margin_lacks
@@ -25,10 +26,9 @@ from crfkit.linear.graphs.watch import CountedMethod, MethodStats
 from crfkit.linear.latent import LatentSums, latent_lacks
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined
-from crfkit.linear.objective import Objective
-from crfkit.linear.views import View, ViewedLoss
+from crfkit.linear.objective import Objective, View, ViewedLoss
 from crfkit.optimize.margin.view import MarginSequences
-from crfkit.optimize.problem import Latent, NotCoveredError
+from crfkit.optimize.problem import Latent
 from crfkit.optimize.sequential.minibatch import MiniBatches
 from crfkit.optimize.sequential.sequences import PerceptronSequences
 from crfkit.structures.graphs.batch import GraphBatch
@@ -51,11 +51,12 @@ class GraphLoss(ViewedLoss):
     batch : GraphBatch
         With labels; -1 where they are hidden.
     method : Method
-        Who answers queries: `crfkit.inference.methods`.
+        The inference method: see `crfkit.inference.methods`.
     weight : array [N], optional
-        Of each graph.
+        Weight of each graph.
     gold : GraphGold, optional
-        Of part of another loss, with weights that take those of labels in. Default: the labels of the batch.
+        The gold of a part of another loss, whose weights include those of labels. Default: that of the
+        batch.
     threads : int, optional
         Default: one for each core. Results are the same bits for any number.
     """

@@ -1,4 +1,4 @@
-"""Graphs for the perceptron and its kin: graph by graph, through scores and the best labeling."""
+"""Graphs for the perceptron and its variants: graph by graph, through scores and the best labeling."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class MethodStats:
         self.last[-1].append(how)
 
     def how(self, graphs: int) -> How | None:
-        """Return how so many graphs were answered in the last evaluation; None where it was of others."""
+        """Return how this many graphs were answered in the last evaluation; None where it was of others."""
         blocks = [_all_queries(answers) for answers in self.last if answers]
         if sum(len(how.exact) for how in blocks) != graphs or not blocks:
             return None

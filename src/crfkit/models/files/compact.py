@@ -20,7 +20,7 @@ import numpy as np
 from crfkit.arrays import Bools, Floats, Pointers, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
-from crfkit.linear.block import Block
+from crfkit.linear.plan import Block
 from crfkit.models.model import Model
 
 __all__ = ["compacted", "without_idle"]

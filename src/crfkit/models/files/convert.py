@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.sink import write_bytes
+from crfkit.errors import ModelFileError
 from crfkit.models.files.kinds import FOREIGN, OWN, Kind, kinds, written
 from crfkit.models.files.native import any_model_of, model_of
 from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import Model
-from crfkit.models.store import ModelFileError, file_bytes, looks_like_model_file, unzipped
+from crfkit.models.store import file_bytes, looks_like_model_file, unzipped
 
 __all__ = ["guess_kind", "load", "load_bytes", "read_model", "read_model_bytes", "write_model"]
 
@@ -173,7 +174,8 @@ def write_model(model: Model, path: str | os.PathLike[str], kind: Kind = "crfkit
     --------
     >>> import os, tempfile
     >>> from crfkit import train
-    >>> from crfkit.features import Extractor, parse_wapiti
+    >>> from crfkit.features import Extractor
+    >>> from crfkit.features.wapiti import parse_wapiti
     >>> from crfkit.data.formats.columns import Columns
     >>> extract = Extractor(parse_wapiti("u:%x[0,0]"))
     >>> model = train(extract(Columns.from_rows([[("the", "D"), ("dog", "N")]])))

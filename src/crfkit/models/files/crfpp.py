@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats
-from crfkit.features import parse_crfpp
+from crfkit.features.crfpp import parse_crfpp
 from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.double_array import UNIT, strings_of
 from crfkit.models.files.inspect import check_labels

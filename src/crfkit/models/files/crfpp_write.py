@@ -29,7 +29,8 @@ def crfpp_text(model: Model) -> bytes:
     Examples
     --------
     >>> from crfkit import train
-    >>> from crfkit.features import Extractor, parse_crfpp
+    >>> from crfkit.features import Extractor
+    >>> from crfkit.features.crfpp import parse_crfpp
     >>> from crfkit.data.formats.columns import Columns
     >>> extract = Extractor(parse_crfpp("U00:%x[0,0]\nB"))
     >>> data = extract(Columns.from_rows([[("the", "D"), ("dog", "N")]]))

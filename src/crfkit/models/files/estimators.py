@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from crfkit._safe.fields import Fields
 from crfkit.data.sink import write_bytes
+from crfkit.errors import ModelFileError
 from crfkit.models.files.native import model_of, pieces
 from crfkit.models.model import Model
-from crfkit.models.store import ModelFileError, file_bytes, pack, unpack
+from crfkit.models.store import file_bytes, pack, unpack
 from crfkit.structures import Chain
 
 __all__ = ["FileFields", "chain_of", "read_parts", "refusing", "write_parts"]
@@ -33,7 +34,7 @@ class FileFields(Fields):
     --------
     >>> FileFields({"window": -1}, "b.crf").count("window")
     Traceback (most recent call last):
-    crfkit.models.store.ModelFileError: b.crf is damaged: window is -1, expected a count; copy it again from \
+    crfkit.errors.ModelFileError: b.crf is damaged: window is -1, expected a count; copy it again from \
 where it came, or save the model anew
     """
 
@@ -51,7 +52,7 @@ def refusing(source: str) -> Iterator[None]:
     >>> with refusing("m.crf"):
     ...     [][0]
     Traceback (most recent call last):
-    crfkit.models.store.ModelFileError: m.crf is damaged: list index out of range; copy it again from where \
+    crfkit.errors.ModelFileError: m.crf is damaged: list index out of range; copy it again from where \
 it came, or save the model anew
     """
     try:

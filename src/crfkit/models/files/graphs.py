@@ -20,9 +20,9 @@ from crfkit._safe.printable import cut, quoted
 from crfkit.data.alphabet import Alphabet
 from crfkit.graphs.text_form import GraphForm
 from crfkit.graphs.text_lines import graph_of
-from crfkit.linear.block import Block
 from crfkit.linear.graphs.layout import columns_of
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block
 from crfkit.models.files.bounds import check_cells, room_for
 from crfkit.models.files.groundings import grounding_of, plain_grounding
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows

@@ -13,8 +13,8 @@ import numpy as np
 
 from crfkit._safe.printable import cut, quoted
 from crfkit.data.alphabet import Alphabet
-from crfkit.linear.block import Block, check_rows
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block, check_rows
 from crfkit.models.files.bounds import TABLE_BYTES, check_cells
 from crfkit.models.store import Array
 from crfkit.structures.structure import Structure

@@ -28,6 +28,7 @@ from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import MOST_COLUMNS
+from crfkit.errors import ModelFileError
 from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.linear.layout import check_fits
 from crfkit.models.encoding import ENCODINGS
@@ -46,14 +47,7 @@ from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Model, Names, checked_curvature
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import HIDDEN, States
-from crfkit.models.store import (
-    Array,
-    ModelFileError,
-    file_bytes,
-    pack,
-    unpack,
-    unzipped,
-)
+from crfkit.models.store import Array, file_bytes, pack, unpack, unzipped
 from crfkit.structures.kinds import structure_from
 from crfkit.tags.schemes import canonical
 

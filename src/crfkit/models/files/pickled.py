@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from crfkit.models.store import ModelFileError
+from crfkit.errors import ModelFileError
 
 __all__ = ["refuse_pickle"]
 
@@ -19,7 +19,7 @@ def refuse_pickle(data: bytes | memoryview, source: str) -> None:
     >>> import pickle
     >>> refuse_pickle(pickle.dumps({"w": 1.0}), "m.pkl")
     Traceback (most recent call last):
-    crfkit.models.store.ModelFileError: m.pkl is a Python pickle, not a model file; if you trust where
+    crfkit.errors.ModelFileError: m.pkl is a Python pickle, not a model file; if you trust where
     it comes from, open it with joblib.load or pickle.load and save its model: estimator.model_.save("m.crf")
     """
     beginning = _inflated(bytes(data[:_LOOK]))

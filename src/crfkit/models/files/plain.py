@@ -24,7 +24,7 @@ def plain_transitions(recipe: Recipe | None) -> dict[str, int]:
 
     Examples
     --------
-    >>> from crfkit.features import parse_crfpp
+    >>> from crfkit.features.crfpp import parse_crfpp
     >>> plain_transitions(parse_crfpp("U00:%x[0,0]\nB\nB\nB01:%x[0,0]"))
     {'B': 2}
     """
@@ -40,7 +40,7 @@ def edge_strings(recipe: Recipe | None, names: Sequence[str]) -> Bools:
 
     Examples
     --------
-    >>> from crfkit.features import parse_crfpp
+    >>> from crfkit.features.crfpp import parse_crfpp
     >>> edge_strings(parse_crfpp("B\nB01:%x[0,0]"), ["B", "B01:dog"]).tolist()
     [False, True]
     """

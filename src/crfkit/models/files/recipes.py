@@ -14,10 +14,11 @@ import numpy as np
 
 from crfkit._safe.printable import quoted
 from crfkit.data.alphabet import Alphabet
-from crfkit.features import Conjunctions, Field, Recipe, Template, parse_recipe
+from crfkit.features import Conjunctions, Recipe
+from crfkit.features.dialects import parse_recipe
 from crfkit.features.fields import ANCHORS, MOST_OFFSET
 from crfkit.features.limits import Expressions, check_fields, check_templates, check_text
-from crfkit.features.recipe import KINDS, expressions_in
+from crfkit.features.recipe import KINDS, Field, Template, expressions_in
 from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.files.resources import PACK, UNPACK
 from crfkit.models.store import Array

@@ -60,7 +60,7 @@ def check_recipe(recipe: Recipe, program: str, parse: Callable[[str], Recipe]) -
 
     Examples
     --------
-    >>> from crfkit.features import parse_crfpp
+    >>> from crfkit.features.crfpp import parse_crfpp
     >>> check_recipe(Recipe.parse("word[0]"), "CRF++", parse_crfpp)
     Traceback (most recent call last):
         ...

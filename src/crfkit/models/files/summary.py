@@ -13,16 +13,16 @@ import numpy as np
 
 from crfkit._safe.printable import quoted
 from crfkit.models.store import Array
-from crfkit.training.events import Summary
+from crfkit.training.events import TrainingRecord
 
 __all__ = ["plain_history", "plain_summary", "summary_of"]
 
-_NUMBERS = ("loss", "gap", "evaluations", "score")
-_COUNTS = ("iterations", "kept", "seed")
+_NUMBERS = ("loss", "gap", "passes", "score")
+_COUNTS = ("iterations", "kept", "random_state")
 _TEXTS = ("objective", "certificate", "reason", "optimizer", "why", "metric")
 
 
-def plain_summary(training: Summary) -> dict[str, Any]:
+def plain_summary(training: TrainingRecord) -> dict[str, Any]:
     """Return a summary as values that JSON can hold; its history goes into arrays."""
     plain: dict[str, Any] = {name: getattr(training, name) for name in (*_COUNTS, *_TEXTS)}
     for name in _NUMBERS:
@@ -38,13 +38,13 @@ def plain_summary(training: Summary) -> dict[str, Any]:
     }
 
 
-def plain_history(training: Summary) -> dict[str, Array]:
+def plain_history(training: TrainingRecord) -> dict[str, Array]:
     """Return what is kept of each iteration."""
     kept = {k: v for k, v in training.history.items() if k != "seconds"}
     return {name: np.asarray(column, dtype=np.float64) for name, column in kept.items()}
 
 
-def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
+def summary_of(plain: object, arrays: Mapping[str, Array]) -> TrainingRecord | None:
     """Return the summary that `plain_summary` described; raise a ValueError on anything else."""
     if plain is None:
         return None
@@ -53,7 +53,7 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
     found: dict[str, Any] = {}
     for name in _NUMBERS:
         value = plain[name]
-        special = name != "evaluations" and value in ("nan", "inf", "-inf")
+        special = name != "passes" and value in ("nan", "inf", "-inf")
         if not special and (type(value) not in (int, float) or not math.isfinite(value)):
             raise ValueError(f"the summary of training is damaged: {name} is {quoted(str(value))}")
         found[name] = float(value)
@@ -73,4 +73,4 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> Summary | None:
     found["end"], found["converged"] = plain.get("end", ""), plain.get("converged")
     if type(found["end"]) is not str or found["converged"] not in (None, True, False):
         raise ValueError("the summary of training is damaged: end or converged")
-    return Summary(notes=tuple(notes), versions=versions, history=history, seconds=math.nan, **found)
+    return TrainingRecord(notes=tuple(notes), versions=versions, history=history, seconds=math.nan, **found)

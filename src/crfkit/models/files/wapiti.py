@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, pointers
-from crfkit.features import Recipe, parse_wapiti
+from crfkit.features import Recipe
+from crfkit.features.wapiti import parse_wapiti
 from crfkit.models.files.assembly import Triples, assemble, check_steps, decoded
 from crfkit.models.files.inspect import check_labels
 from crfkit.models.files.plain import edge_strings, plain_transitions

@@ -29,7 +29,8 @@ def wapiti_text(model: Model) -> bytes:
     Examples
     --------
     >>> from crfkit import train
-    >>> from crfkit.features import Extractor, parse_wapiti
+    >>> from crfkit.features import Extractor
+    >>> from crfkit.features.wapiti import parse_wapiti
     >>> from crfkit.data.formats.columns import Columns
     >>> extract = Extractor(parse_wapiti("U:%x[ 0,0]\n*"))
     >>> data = extract(Columns.from_rows([[("the", "D"), ("dog", "N")]]))

@@ -13,9 +13,8 @@ from crfkit.arrays import Bools, Ids, Pointers
 from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import Dataset, labeled
 from crfkit.data.formats.columns import Columns
-from crfkit.data.labeling import labeled
 from crfkit.features import Recipe
 from crfkit.graphs.text_lines import Line, ground
 from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values

@@ -37,13 +37,8 @@ class Exponential(Penalized):
 
     Examples
     --------
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2, 3], attr_ptr=[0, 1, 2, 3], attr=[0, 1, 0], label=[0, 1, 0])
-    >>> problem = Exponential().bind(Layout.all_pairs(batch, 2, transitions="none"), Chain(2), batch)
-    >>> round(problem.value_and_grad(np.zeros(4), np.empty(4)), 4)  # 2 log((4 + 2) / 2)
-    2.1972
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=Exponential(l2=0.5))
     """
 
     name: ClassVar[str] = "exponential"

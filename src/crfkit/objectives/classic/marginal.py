@@ -38,14 +38,8 @@ class MarginalLikelihood(Penalized):
 
     Examples
     --------
-    >>> from crfkit.data.batch import Batch
-    >>> from crfkit.linear.layout import Layout
-    >>> from crfkit.structures import Chain
-    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 0, 0], attr=[], label=[0, 1])
-    >>> problem = MarginalLikelihood().bind(Layout.all_pairs(batch, Chain(2)), Chain(2), batch)
-    >>> w = np.array([0.0, 1.0, 0.0, 0.0])  # of steps: from 0 to 1
-    >>> round(problem.value_and_grad(w, np.empty(4)), 4)  # 2 log((3 + e) / (1 + e))
-    0.8608
+    >>> from crfkit import ChainCRF
+    >>> crf = ChainCRF(objective=MarginalLikelihood(l2=0.5))
     """
 
     name: ClassVar[str] = "marginal-likelihood"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, dot, norm
 from crfkit.optimize.batch.lbfgs import LBFGS
 from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
-from crfkit.optimize.problem import End, Latent, Penalty, Smooth, Stopped, view_of
+from crfkit.optimize.options import check_counts
+from crfkit.optimize.problem import End, Latent, Penalty, Smooth, State, Stopped, view_of
 
 __all__ = ["EM"]
 
@@ -36,8 +37,6 @@ class EM(Stopping):
     ----------
     maximization : int
         Iterations of L-BFGS in each M-step.
-    max_iterations, tolerance, period, delta, threads
-        As in `crfkit.optimize.batch.run.Stopping`.
 
     Examples
     --------
@@ -45,21 +44,15 @@ class EM(Stopping):
     3
     """
 
+    needs: ClassVar[tuple[type, ...]] = (Latent,)
+
     maximization: int = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.maximization < 1:
-            raise ValueError(f"maximization is {self.maximization}, expected 1 or more")
+        check_counts(maximization=self.maximization)
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs both sums on their own."""
-        return (Latent,)
-
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BatchRun:
+    def start(self, problem: Smooth, penalty: Penalty, w: Floats, *, state: State = None) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "EM")
         return EMRun(self, problem, penalty, w, state)
@@ -68,9 +61,7 @@ class EM(Stopping):
 class EMRun(BatchRun):
     """A run of EM: an iteration is an E-step and an M-step."""
 
-    def __init__(
-        self, options: EM, problem: Smooth, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: EM, problem: Smooth, penalty: Penalty, w: Floats, state: State) -> None:
         self.options = options
         self.latent = view_of(problem, Latent, "EM")
         self.gradient: Floats = np.zeros(problem.size)
@@ -78,7 +69,7 @@ class EMRun(BatchRun):
 
     @property
     def uphill(self) -> Floats:
-        """The gradient of the objective at the weights of now, [F]."""
+        """The gradient of the objective at the present weights, [F]."""
         return self.gradient
 
     def begin(self) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.optimize.batch.run import BatchRun
-from crfkit.optimize.problem import Curvature, Penalty, Step, view_of
+from crfkit.optimize.problem import Curvature, Penalty, State, Step, view_of
 
 __all__ = ["KnownDiagonal", "ScaledRun"]
 
@@ -66,12 +66,7 @@ class ScaledRun:
     """A run on scaled weights, seen from outside as one on the weights themselves."""
 
     def __init__(
-        self,
-        start: Callable[..., BatchRun],
-        problem: Any,
-        penalty: Penalty,
-        w: Floats,
-        state: dict[str, Any] | None,
+        self, start: Callable[..., BatchRun], problem: Any, penalty: Penalty, w: Floats, state: State
     ) -> None:
         if state is None:
             diagonal = view_of(problem, Curvature, "the preconditioner").diagonal(w) + penalty.l2

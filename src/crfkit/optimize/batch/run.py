@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crfkit._safe.documented import Documented
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.optimize.batch.vectors import Vectors
-from crfkit.optimize.problem import End, Penalty, Step, Stopped
+from crfkit.optimize.problem import End, Penalty, State, Step, Stopped
 
 __all__ = ["BatchRun", "Point", "Stopping", "refuse_l1"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stopping:
+class Stopping(Documented):
     """Options that all batch methods share.
 
     Parameters
@@ -51,11 +52,6 @@ class Stopping:
             raise ValueError(f"delta is {self.delta}, expected 0 or more")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}, expected 1 or more")
-
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """The views of a loss that the method needs: none by default."""
-        return ()
 
     def converged(self, gradient_norm: float, weight_norm: float) -> Stopped | None:
         """Return an end if the gradient is small."""
@@ -99,9 +95,7 @@ class Point(NamedTuple):
 class BatchRun:
     """A run that moves as a whole: `w` is the live array, which later steps write over."""
 
-    def __init__(
-        self, options: Stopping, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: Stopping, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         F = problem.size
         self.problem, self.penalty, self.stopping = problem, penalty, options
         self.vectors = Vectors(F, options.threads)
@@ -134,7 +128,7 @@ class BatchRun:
 
     @property
     def uphill(self) -> Floats:
-        """The gradient of the objective at the weights of now, [F]; the pseudo-gradient under L1."""
+        """The gradient of the objective at the present weights, [F]; the pseudo-gradient under L1."""
         raise NotImplementedError
 
     def recall(self, state: Fields) -> None:
@@ -202,7 +196,7 @@ class BatchRun:
         return Point(loss + 0.5 * pull, slope, sqrt(square), sqrt(weight))
 
     def note(self, objective: float, gradient_norm: float, weight_norm: float) -> None:
-        """Keep the numbers of the weights of now."""
+        """Keep the numbers of the present weights."""
         self.objectives = [*self.objectives, objective][-1 - (self.stopping.period or 0) :]
         self.gradient_norm, self.weight_norm = gradient_norm, weight_norm
 

@@ -17,9 +17,11 @@ import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.optimize.batch.descent import ScaledDescent, Searching
+from crfkit.checks import check_choice
+from crfkit.optimize.batch.descent import Searching
 from crfkit.optimize.batch.run import BatchRun, refuse_l1
-from crfkit.optimize.problem import Curvature, Differentiable, Penalty, Smooth, view_of
+from crfkit.optimize.classic.steepest import ScaledDescent
+from crfkit.optimize.problem import Curvature, Differentiable, Penalty, Smooth, State, view_of
 
 __all__ = ["ConjugateGradient"]
 
@@ -35,11 +37,11 @@ class ConjugateGradient(Searching):
     preconditioned : int
         Iterations after which "mixed" goes on without.
     refresh : int
-        The diagonal is computed anew every so many iterations, at the price of one evaluation.
+        The diagonal is computed anew after this many iterations, at the price of one evaluation.
     restart : float
         Begin again from the gradient when it is less orthogonal than this to the one before (Powell 1977).
-    c1, c2, max_evaluations, max_iterations, tolerance, period, delta, threads
-        As in `Searching`; a good conjugate direction needs a small c2.
+    c1, c2 : float
+        As in `crfkit.optimize.LBFGS`; a good conjugate direction needs a small c2.
 
     Examples
     --------
@@ -55,10 +57,7 @@ class ConjugateGradient(Searching):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.preconditioner not in ("none", "diagonal", "mixed"):
-            raise ValueError(
-                f"preconditioner is {self.preconditioner!r}, expected 'none', 'diagonal' or 'mixed'"
-            )
+        check_choice("preconditioner", self.preconditioner, ("none", "diagonal", "mixed"))
         if self.preconditioned < 0 or self.refresh < 1 or not self.restart >= 0.0:
             raise ValueError("preconditioned and restart must be 0 or more, refresh 1 or more")
 
@@ -67,9 +66,7 @@ class ConjugateGradient(Searching):
         """Needs a gradient everywhere, and the curvature for a preconditioner."""
         return (Differentiable,) if self.preconditioner == "none" else (Differentiable, Curvature)
 
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BatchRun:
+    def start(self, problem: Smooth, penalty: Penalty, w: Floats, *, state: State = None) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "ConjugateGradient")
         for need in self.needs:
@@ -81,18 +78,13 @@ class ConjugateRun(ScaledDescent):
     """A run of conjugate gradients."""
 
     def __init__(
-        self,
-        options: ConjugateGradient,
-        problem: Smooth,
-        penalty: Penalty,
-        w: Floats,
-        state: dict[str, Any] | None,
+        self, options: ConjugateGradient, problem: Smooth, penalty: Penalty, w: Floats, state: State
     ) -> None:
         self.options = options
         self.inverse: Floats | None = None  # [F] the preconditioner; None for the identity
         self.scaled = np.zeros(problem.size if options.preconditioner != "none" else 0)
         self.z = self.scaled  # [F] M g; the gradient itself without preconditioner
-        self.gz = self.beta = 0.0  # g.M g of the weights of now
+        self.gz = self.beta = 0.0  # g.M g of the present weights
         self.conjugate = False  # whether d counts
         super().__init__(options, problem, penalty, w, state)
 

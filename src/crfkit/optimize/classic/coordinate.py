@@ -13,7 +13,7 @@ for small data. It has no rates and no random order, and takes L1, L2 and both.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,25 +21,21 @@ from crfkit import _native
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.native import kernels
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import End, Penalty, Step, Stopped, evaluate, view_of
+from crfkit.optimize.options import Settling, check_above_zero
+from crfkit.optimize.problem import End, Penalty, State, Step, Stopped, evaluate, view_of
 from crfkit.optimize.sequential.sequences import Sequences, begin_at
 
 __all__ = ["BlockCoordinate", "CoordinateRun"]
 
 
-@dataclass(frozen=True)
-class BlockCoordinate:
+@dataclass(frozen=True, kw_only=True)
+class BlockCoordinate(Settling):
     """Options of block coordinate descent.
 
     Parameters
     ----------
     kappa : float
         Factor by which the curvature is raised; 1 takes the longest steps.
-    max_passes : int
-        Rounds over all blocks.
-    period, delta : int, float
-        Stop when the objective has fallen by less than `delta` of itself in `period` rounds.
 
     Notes
     -----
@@ -48,26 +44,20 @@ class BlockCoordinate:
     Examples
     --------
     >>> BlockCoordinate(kappa=2.0)
-    BlockCoordinate(kappa=2.0, max_passes=200, period=5, delta=1e-06)
+    BlockCoordinate(max_passes=200, period=5, delta=1e-06, kappa=2.0)
     """
+
+    needs: ClassVar[tuple[type, ...]] = (Sequences,)
 
     kappa: float = 1.5
     max_passes: int = 200
     period: int = 5
-    delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_above_zero(kappa=self.kappa)
-        check_counts(max_passes=self.max_passes, period=self.period)
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs labeled sequences, all in memory."""
-        return (Sequences,)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> CoordinateRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> CoordinateRun:
         """Begin at w [F], or go on from a state."""
         return CoordinateRun(self, problem, penalty, w, state)
 
@@ -76,12 +66,7 @@ class CoordinateRun:
     """Rounds over all blocks."""
 
     def __init__(
-        self,
-        options: BlockCoordinate,
-        problem: Any,
-        penalty: Penalty,
-        w: Floats,
-        state: dict[str, Any] | None,
+        self, options: BlockCoordinate, problem: Any, penalty: Penalty, w: Floats, state: State
     ) -> None:
         arrays = view_of(problem, Sequences, "BlockCoordinate")
         self.options, self.problem, self.penalty = options, problem, penalty
@@ -110,7 +95,7 @@ class CoordinateRun:
             why = f"diverged: the loss is not finite in round {self.passes}; raise kappa"
             stop = Stopped(End.DIVERGED, why)
             objective, norm = evaluate(self.problem, self.penalty, self.w)
-        stop = stop or self._verdict(objective)
+        stop = stop or self.options.verdict(self.history, objective, self.passes, "rounds")
         self.history = [*self.history, objective][-self.options.period :]
         end, why = stop or (None, "")
         return Step(objective, norm, evaluations=self.evaluations, stopped=why, end=end)
@@ -123,18 +108,6 @@ class CoordinateRun:
             "evaluations": self.evaluations,
             "history": list(self.history),
         }
-
-    def _verdict(self, objective: float) -> Stopped | None:
-        options = self.options
-        if len(self.history) == options.period:
-            gained = (self.history[0] - objective) / max(abs(objective), 1e-300)
-            if gained < options.delta:
-                fall, period = f"{options.delta:g}", options.period
-                why = f"the objective fell by less than {fall} of itself in {period} rounds"
-                return Stopped(End.SETTLED, why)
-        if self.passes >= options.max_passes:
-            return Stopped(End.LIMIT, f"the limit of {options.max_passes} rounds is reached")
-        return None
 
 
 def _passes_in_a_round(arrays: Sequences) -> float:

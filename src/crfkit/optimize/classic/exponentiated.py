@@ -4,7 +4,7 @@
 
 Gupta (2005) section 2.4.2, algorithm 2 and eq. 50; Bartlett, Collins, Taskar & McAllester (2004); online:
 Collins et al. (2008). alpha_n is held as scores theta_n of parts, to which each step adds eta times the
-scores of now; only its marginals are ever computed, by the sum over all labelings.
+present scores; only its marginals are ever computed, by the sum over all labelings.
 
 - Batch: all sequences take the same steps, so that theta_n(y) = W.f_n(y) + H cost_n(y) with W = sum_t eta_t
   w_t and H = sum_t eta_t: a vector of weights and a number stand for all of alpha.
@@ -18,15 +18,15 @@ whole number at which the dual is highest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.optimize.classic.marginal_dual import FactoredSequences, MarginalRun
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import Penalty
+from crfkit.optimize.options import GapPasses, check_above_zero
+from crfkit.optimize.problem import Penalty, State
 
 __all__ = ["ExponentiatedMargin"]
 
@@ -35,23 +35,17 @@ _HALVINGS = 60  # after so many, a rate is too small to change anything
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExponentiatedMargin:
+class ExponentiatedMargin(GapPasses):
     """Exponentiated gradient for max-margin losses of any structure with an L2 penalty.
 
     Parameters
     ----------
     online : bool
         Change the weights after each sequence, not after each pass over all: many times fewer passes.
-    gap : float
-        Converged when the duality gap is at most this fraction of the objective.
-    max_passes : int
-        The most passes over the sequences.
     eta : float
         The first rate.
     growth : float
         Factor of a rate after a step that raised the dual.
-    seed : int
-        Of the order of visits.
 
     Examples
     --------
@@ -68,24 +62,19 @@ class ExponentiatedMargin:
     ('converged', 0.5)
     """
 
+    needs: ClassVar[tuple[type, ...]] = (FactoredSequences,)
+
     online: bool = True
-    gap: float = 1e-3
     max_passes: int = 2000
     eta: float = 0.5
     growth: float = 1.3
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        check_counts(max_passes=self.max_passes)
-        check_above_zero(gap=self.gap, eta=self.eta, growth=self.growth)
-
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs the sequences of a max-margin loss."""
-        return (FactoredSequences,)
+        super().__post_init__()
+        check_above_zero(eta=self.eta, growth=self.growth)
 
     def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
+        self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None
     ) -> OnlineRun | BatchRun:
         """Begin near the gold labels, or go on from a state; given weights are refused."""
         return (OnlineRun if self.online else BatchRun)(self, problem, penalty, w, state)
@@ -95,19 +84,14 @@ class _ExponentiatedRun(MarginalRun):
     view: FactoredSequences
 
     def __init__(
-        self,
-        options: ExponentiatedMargin,
-        problem: Any,
-        penalty: Penalty,
-        w: Floats,
-        state: dict[str, Any] | None,
+        self, options: ExponentiatedMargin, problem: Any, penalty: Penalty, w: Floats, state: State
     ) -> None:
         self.options = options
         limits = (options.max_passes, options.gap)
         super().__init__("ExponentiatedMargin", FactoredSequences, limits, problem, penalty, w, state)
 
     def nearness(self) -> float:
-        """Return b of the first distributions; set the dual and the weights of now."""
+        """Return b of the first distributions; set the dual and the present weights."""
         zero, near, found = np.zeros(self.problem.size), 0.0, (0.0, np.zeros(self.problem.size))
         for b in range(1, _NEAREST):
             tried = self.view.tilted(zero, -float(b))

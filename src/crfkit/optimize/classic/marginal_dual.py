@@ -19,7 +19,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.optimize.margin.certified import certified_step, inverse_strengths
-from crfkit.optimize.problem import End, Penalty, Step, view_of
+from crfkit.optimize.problem import End, Penalty, State, Step, view_of
 
 __all__ = ["FactoredChains", "FactoredSequences", "MarginalRun", "Part"]
 
@@ -124,7 +124,7 @@ class MarginalRun:
         problem: Any,
         penalty: Penalty,
         w: Floats,
-        state: dict[str, Any] | None,
+        state: State,
     ) -> None:
         inverse = inverse_strengths(penalty, problem.size, who)
         self.problem, self.penalty = problem, penalty
@@ -172,7 +172,7 @@ class MarginalRun:
     # ---- what they share
 
     def at(self, wrong: float, v: Floats) -> float:
-        """Return the dual of marginals with so many wrong labels and v [F]; write their weights to `now`."""
+        """Return the dual of marginals with these wrong labels and v [F]; write their weights to `now`."""
         self.now[:-1] = v * self.inverse[:-1]
         return wrong - 0.5 * float(v @ self.now[:-1])
 
@@ -181,7 +181,7 @@ class MarginalRun:
         return float(sum(np.sum(amount * amount * self.inverse[place]) for place, amount in change))
 
     def move(self, change: Sequence[tuple[Pointers, Floats]], length: float) -> None:
-        """Change the weights of now by features times a length, by l2."""
+        """Change the present weights by features times a length, by l2."""
         for place, amount in change:
             self.now[place] += length * amount * self.inverse[place]
 

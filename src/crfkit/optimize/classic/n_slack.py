@@ -1,7 +1,7 @@
 """The n-slack cutting plane: Tsochantaridis et al. (2005), algorithm 1, for margin rescaling.
 
 Every sequence has a slack variable, and a working set of labelings that have violated its margin. A round
-asks for the most violating labeling of every sequence at the weights of now, adds those that violate more
+asks for the most violating labeling of every sequence at the present weights, adds those that violate more
 than their working set does, and solves the dual program over all working sets, one block after the other:
 the shares of one sequence are a program on a simplex, whose first constraint is the gold (cost 0, nothing
 to change). The program is solved to a fraction of the gap, then the next round begins.
@@ -19,8 +19,8 @@ from crfkit.arrays import Floats
 from crfkit.optimize.margin.certified import ShareWeights, certified_step
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.working_set import WorkingSet
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import Penalty, Step, view_of
+from crfkit.optimize.options import GapRounds, check_counts
+from crfkit.optimize.problem import Penalty, State, Step, view_of
 from crfkit.optimize.sequential.sequences import begin_at
 
 __all__ = ["NSlack"]
@@ -30,17 +30,13 @@ _SWEEPS = 50  # over the working sets in a round, at most; in the first rounds f
 
 
 @dataclass(frozen=True, kw_only=True)
-class NSlack:
+class NSlack(GapRounds):
     """The n-slack cutting plane, for max-margin with an L2 penalty.
 
     Parameters
     ----------
-    max_iterations : int
-        The most rounds, each of which is one pass over the data.
-    gap : float
-        Converged when the duality gap is at most this fraction of the objective.
     idle : int
-        Labelings without a share in so many rounds are forgotten.
+        Labelings without a share in this many rounds are forgotten.
 
     Examples
     --------
@@ -48,24 +44,16 @@ class NSlack:
     500
     """
 
+    needs: ClassVar[tuple[type, ...]] = (MarginSequences,)
     bounds: ClassVar[bool] = True
 
-    max_iterations: int = 500
-    gap: float = 1e-3
     idle: int = 3
 
     def __post_init__(self) -> None:
-        check_counts(max_iterations=self.max_iterations, idle=self.idle)
-        check_above_zero(gap=self.gap)
+        super().__post_init__()
+        check_counts(idle=self.idle)
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs the labelings that violate the margin most."""
-        return (MarginSequences,)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> NSlackRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> NSlackRun:
         """Begin at w, or go on from a state."""
         return NSlackRun(self, problem, penalty, w, state)
 
@@ -73,9 +61,7 @@ class NSlack:
 class NSlackRun:
     """A run of the n-slack cutting plane; `w` is the best point so far."""
 
-    def __init__(
-        self, options: NSlack, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: NSlack, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         self.options, self.penalty = options, penalty
         self.sequences = view_of(problem, MarginSequences, "NSlack")
         self.shared = ShareWeights(penalty, problem.size, "NSlack")

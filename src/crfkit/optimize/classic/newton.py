@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.optimize.batch.descent import Descent, Searching
 from crfkit.optimize.batch.run import BatchRun, refuse_l1
-from crfkit.optimize.problem import Differentiable, Penalty, Smooth
+from crfkit.optimize.options import check_counts
+from crfkit.optimize.problem import Differentiable, Penalty, Smooth, State
 
 __all__ = ["Curved", "TruncatedNewton"]
 
@@ -45,8 +47,6 @@ class TruncatedNewton(Searching):
         The most products with the Hessian per step.
     differences : {"forward", "central"}
         How to multiply by the Hessian when the problem cannot.
-    c1, c2, max_evaluations, max_iterations, tolerance, period, delta, threads
-        As in `Searching`.
 
     Examples
     --------
@@ -54,24 +54,17 @@ class TruncatedNewton(Searching):
     50
     """
 
+    needs: ClassVar[tuple[type, ...]] = (Differentiable,)
+
     max_inner: int = 50
     differences: Literal["forward", "central"] = "forward"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_inner < 1:
-            raise ValueError(f"max_inner is {self.max_inner}, expected 1 or more")
-        if self.differences not in ("forward", "central"):
-            raise ValueError(f"differences is {self.differences!r}, expected 'forward' or 'central'")
+        check_counts(max_inner=self.max_inner)
+        check_choice("differences", self.differences, ("forward", "central"))
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs a gradient everywhere."""
-        return (Differentiable,)
-
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BatchRun:
+    def start(self, problem: Smooth, penalty: Penalty, w: Floats, *, state: State = None) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "TruncatedNewton")
         return NewtonRun(self, problem, penalty, w, state)
@@ -81,12 +74,7 @@ class NewtonRun(Descent):
     """A run of truncated Newton."""
 
     def __init__(
-        self,
-        options: TruncatedNewton,
-        problem: Smooth,
-        penalty: Penalty,
-        w: Floats,
-        state: dict[str, Any] | None,
+        self, options: TruncatedNewton, problem: Smooth, penalty: Penalty, w: Floats, state: State
     ) -> None:
         self.options = options
         self.norm_before = 0.0  # of the gradient of the step before

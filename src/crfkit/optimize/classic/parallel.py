@@ -25,7 +25,7 @@ from crfkit.arrays import Floats
 from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
 from crfkit.optimize.classic.scaling import Counted, ScalingRun
 from crfkit.optimize.options import check_above_zero
-from crfkit.optimize.problem import Penalty, view_of
+from crfkit.optimize.problem import Penalty, State, view_of
 
 __all__ = ["ParallelUpdate", "Signed"]
 
@@ -46,8 +46,6 @@ class ParallelUpdate(Stopping):
     ----------
     max_change : float
         The most that a weight may change in a step: features that the gold never shows have no finite root.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
 
     Examples
     --------
@@ -55,20 +53,15 @@ class ParallelUpdate(Stopping):
     2.0
     """
 
+    needs: ClassVar[tuple[type, ...]] = (Signed,)
+
     max_change: float = 2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_above_zero(max_change=self.max_change)
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs the expected differences from the gold, by their signs."""
-        return (Signed,)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BatchRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "ParallelUpdate")
         signed = view_of(problem, Signed, "ParallelUpdate")

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.optimize.batch.run import BatchRun, Stopping
-from crfkit.optimize.problem import Differentiable, End, Penalty, Smooth, Stopped
+from crfkit.optimize.problem import Differentiable, End, Penalty, Smooth, State, Stopped
 
 __all__ = ["RProp"]
 
@@ -39,14 +40,14 @@ class RProp(Stopping):
         First, least and largest step of a weight; names and values are Wapiti's.
     stpinc, stpdec : float
         What steps are multiplied by when the sign of the gradient stays, and when it turns.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
 
     Examples
     --------
     >>> RProp(variant="minus").stpinc
     1.2
     """
+
+    needs: ClassVar[tuple[type, ...]] = (Differentiable,)
 
     variant: Literal["plus", "minus"] = "plus"
     stpini: float = 0.1
@@ -57,8 +58,7 @@ class RProp(Stopping):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in ("plus", "minus"):
-            raise ValueError(f"variant is {self.variant!r}, expected 'plus' or 'minus'")
+        check_choice("variant", self.variant, ("plus", "minus"))
         if not 0.0 < self.stpmin <= self.stpini <= self.stpmax:
             raise ValueError(f"expected 0 < stpmin <= stpini <= stpmax, not {self}")
         if not 0.0 < self.stpdec < 1.0 < self.stpinc:
@@ -66,14 +66,7 @@ class RProp(Stopping):
                 f"stpdec is {self.stpdec} and stpinc {self.stpinc}, expected stpdec < 1 < stpinc"
             )
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs a gradient everywhere."""
-        return (Differentiable,)
-
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BatchRun:
+    def start(self, problem: Smooth, penalty: Penalty, w: Floats, *, state: State = None) -> BatchRun:
         """Begin at w, or go on from a state."""
         return RPropRun(self, problem, penalty, w, state)
 
@@ -81,9 +74,7 @@ class RProp(Stopping):
 class RPropRun(BatchRun):
     """A run of RProp."""
 
-    def __init__(
-        self, options: RProp, problem: Smooth, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: RProp, problem: Smooth, penalty: Penalty, w: Floats, state: State) -> None:
         F = problem.size
         self.options = options
         self.gradient, self.trial = np.zeros(F), np.zeros(F)

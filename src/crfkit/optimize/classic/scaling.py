@@ -23,14 +23,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite, nan, sqrt
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, checked_later
+from crfkit.checks import check_choice
 from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
-from crfkit.optimize.problem import End, Penalty, Stopped, view_of
+from crfkit.optimize.options import check_above_zero
+from crfkit.optimize.problem import End, Penalty, State, Stopped, view_of
 
 __all__ = ["Counted", "IterativeScaling", "scaling_update"]
 
@@ -74,8 +76,6 @@ class IterativeScaling(Stopping):
         Algorithm T, Algorithm S, or Algorithm S with a slack weight.
     max_change : float
         The most that a weight may change in a step: features that the gold never shows have no finite root.
-    max_iterations, tolerance, period, delta, threads
-        As in `Stopping`.
 
     Examples
     --------
@@ -94,24 +94,17 @@ class IterativeScaling(Stopping):
     ('converged', True)
     """
 
+    needs: ClassVar[tuple[type, ...]] = (Counted,)
+
     variant: Literal["iis-t", "iis-s", "gis"] = "iis-t"
     max_change: float = 2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in ("iis-t", "iis-s", "gis"):
-            raise ValueError(f"variant is {self.variant!r}, expected 'iis-t', 'iis-s' or 'gis'")
-        if not 0.0 < self.max_change < np.inf:
-            raise ValueError(f"max_change is {self.max_change}, expected a positive number")
+        check_choice("variant", self.variant, ("iis-t", "iis-s", "gis"))
+        check_above_zero(max_change=self.max_change)
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs counts by group of sequences."""
-        return (Counted,)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BatchRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> BatchRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "IterativeScaling")
         counted = view_of(problem, Counted, "IterativeScaling")
@@ -127,7 +120,7 @@ class ScalingRun(BatchRun):
         problem: Counted,
         penalty: Penalty,
         w: Floats,
-        state: dict[str, Any] | None,
+        state: State,
         *,
         variant: str = "iis-t",
         max_change: float,

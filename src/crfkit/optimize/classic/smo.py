@@ -23,31 +23,22 @@ Garber & Meshi (2016).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.optimize.classic.marginal_dual import FactoredChains, MarginalRun
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import Penalty
+from crfkit.optimize.options import GapPasses
+from crfkit.optimize.problem import Penalty, State
 
 __all__ = ["SMO"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SMO:
+class SMO(GapPasses):
     """Structured sequential minimal optimization for max-margin chains of order 1 with an L2 penalty.
-
-    Parameters
-    ----------
-    gap : float
-        Converged when the duality gap is at most this fraction of the objective.
-    max_passes : int
-        The most passes over the sequences.
-    seed : int
-        Of the order of visits.
 
     Examples
     --------
@@ -62,22 +53,9 @@ class SMO:
     ('converged', 0.5, 0.0)
     """
 
-    gap: float = 1e-3
-    max_passes: int = 500
-    seed: int = 0
+    needs: ClassVar[tuple[type, ...]] = (FactoredChains,)
 
-    def __post_init__(self) -> None:
-        check_counts(max_passes=self.max_passes)
-        check_above_zero(gap=self.gap)
-
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs chains of a max-margin loss."""
-        return (FactoredChains,)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> SMORun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> SMORun:
         """Begin at the gold labels, or go on from a state; given weights are refused."""
         return SMORun(self, problem, penalty, w, state)
 
@@ -87,9 +65,7 @@ class SMORun(MarginalRun):
 
     view: FactoredChains
 
-    def __init__(
-        self, options: SMO, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: SMO, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         self.options = options
         limits = (options.max_passes, options.gap)
         super().__init__("SMO", FactoredChains, limits, problem, penalty, w, state)

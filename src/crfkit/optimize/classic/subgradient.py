@@ -23,20 +23,18 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, dot
 from crfkit.optimize.batch.run import refuse_l1
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import End, Penalty, Smooth, Step
+from crfkit.optimize.options import GapRounds, check_above_zero
+from crfkit.optimize.problem import End, Penalty, Smooth, State, Step
 
 __all__ = ["Subgradient"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subgradient:
+class Subgradient(GapRounds):
     """Averaged subgradient descent, for convex losses with or without kinks and an L2 penalty.
 
     Parameters
     ----------
-    max_iterations : int
-        The most steps.
     gap : float
         Converged when the objective is certified to be at most this fraction above its optimum.
     delay : float
@@ -57,24 +55,17 @@ class Subgradient:
     True
     """
 
+    needs: ClassVar[tuple[type, ...]] = ()
     bounds: ClassVar[bool] = True
 
     max_iterations: int = 2000
-    gap: float = 1e-3
     delay: float = 1.0
 
     def __post_init__(self) -> None:
-        check_counts(max_iterations=self.max_iterations)
-        check_above_zero(gap=self.gap, delay=self.delay)
+        super().__post_init__()
+        check_above_zero(delay=self.delay)
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs nothing but values and subgradients."""
-        return ()
-
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> SubgradientRun:
+    def start(self, problem: Smooth, penalty: Penalty, w: Floats, *, state: State = None) -> SubgradientRun:
         """Begin at w, or go on from a state."""
         refuse_l1(penalty, "Subgradient")
         if not np.all(np.asarray(penalty.l2) > 0.0):
@@ -86,12 +77,7 @@ class SubgradientRun:
     """A run of subgradient descent; `w` is the best average so far."""
 
     def __init__(
-        self,
-        options: Subgradient,
-        problem: Smooth,
-        penalty: Penalty,
-        w: Floats,
-        state: dict[str, Any] | None,
+        self, options: Subgradient, problem: Smooth, penalty: Penalty, w: Floats, state: State
     ) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
         self.l2 = np.asarray(penalty.l2, dtype=np.float64)

@@ -16,7 +16,7 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimize.options import check_counts
-from crfkit.optimize.problem import End, Penalty
+from crfkit.optimize.problem import End, Penalty, State
 from crfkit.optimize.sequential.perceptron import AveragedPerceptron, MistakeDrivenRun
 
 __all__ = ["Ballot", "VotedTraining"]
@@ -52,7 +52,7 @@ class Ballot:
         self.now, self.at = 1, -1
 
     def survive(self, sequences: int, read: Any, size: int) -> None:
-        """Count sequences that the vector of now labels rightly; `read` writes it to an array [F]."""
+        """Count sequences that the present vector labels correctly; `read` writes it to an array [F]."""
         self.now += sequences
         if self.at < 0 and len(self.voters) == self.most:
             least = int(np.argmin(self.votes))
@@ -93,15 +93,11 @@ class VotedTraining(AveragedPerceptron):
     ----------
     ballot : Ballot
         Filled by the run.
-    averaging, max_passes, epsilon, seed
-        As in `AveragedPerceptron`.
     """
 
     ballot: Ballot
 
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> VotedRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> VotedRun:
         """Begin at w [F], or go on from a state."""
         return VotedRun(self, problem, penalty, w, state)
 
@@ -110,7 +106,7 @@ class VotedRun(MistakeDrivenRun):
     """Passes that count votes after each sequence."""
 
     def __init__(
-        self, method: VotedTraining, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
+        self, method: VotedTraining, problem: Any, penalty: Penalty, w: Floats, state: State
     ) -> None:
         super().__init__(method, problem, penalty, w, state)
         self.seed, self.ballot = method.seed, method.ballot

@@ -24,7 +24,7 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, solved
 from crfkit.optimize.batch.vectors import Kept, Vectors
 from crfkit.optimize.dual.passes import passes_left
-from crfkit.optimize.problem import Penalty, Smooth, evaluate
+from crfkit.optimize.problem import Penalty, Smooth, State, evaluate
 
 __all__ = ["Nearby"]
 
@@ -42,7 +42,7 @@ class Nearby:
     curvature : float
         Strong convexity of the objective, such as the smallest l2.
     state : dict, optional
-        Of another one, to go on from.
+        The state of another one, to go on from.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Nearby:
     (50.5, True, True)
     """
 
-    def __init__(self, vectors: Vectors, curvature: float, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, vectors: Vectors, curvature: float, state: State = None) -> None:
         self.vectors, self.curvature = vectors, curvature
         self.w = self.gradient = np.zeros(0)  # [F] the last of each; none before the first
         self.s: list[Kept] = []  # moves of w

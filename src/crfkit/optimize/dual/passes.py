@@ -36,7 +36,7 @@ class DualPasses:
     arrays : DualSequences
     penalty : Penalty
     strengths : array [4]
-        Of the penalty, by `strengths_of`.
+        Strengths of the penalty, by `strengths_of`.
     ease : float
         How many times the L2 penalty the passes are made with.
     exponentiated : bool

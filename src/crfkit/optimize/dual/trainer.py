@@ -16,13 +16,14 @@ long, it comes from the dual again, begun anew at the weights that were found.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 
 from crfkit._safe.background import Aside, Later
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.native import threads_or_all
 from crfkit.optimize.batch.lbfgs import LBFGS
 from crfkit.optimize.batch.preconditioned import KnownDiagonal
@@ -30,7 +31,7 @@ from crfkit.optimize.batch.vectors import Vectors
 from crfkit.optimize.dual.extrapolate import Extrapolation
 from crfkit.optimize.dual.nearby import Nearby
 from crfkit.optimize.dual.passes import DualPasses, passes_left, strain, strengths_of
-from crfkit.optimize.problem import End, Optimizer, Penalty, Run, Step, view_of
+from crfkit.optimize.problem import End, Optimizer, Penalty, Run, State, Step, view_of
 from crfkit.optimize.sequential.sequences import DualSequences, Prepared, begin_at
 
 __all__ = ["Dual"]
@@ -67,7 +68,7 @@ class Dual:
     relax : float
         Share of the best mixture step that is taken: others move the same weights meanwhile.
     seed : int
-        Of the order of visits.
+        Seed of the order of visits.
     threads : int, optional
         Default: one for each core. Results are the same bits for any number.
 
@@ -76,6 +77,8 @@ class Dual:
     >>> Dual(finish=None, gap=1e-6).step
     'mixture'
     """
+
+    needs: ClassVar[tuple[type, ...]] = (DualSequences, Prepared)
 
     step: Literal["mixture", "exponentiated"] = "mixture"
     finish: Optimizer | None = field(
@@ -90,22 +93,14 @@ class Dual:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.step not in ("mixture", "exponentiated"):
-            raise ValueError(f"step is {self.step!r}, expected 'mixture' or 'exponentiated'")
+        check_choice("step", self.step, ("mixture", "exponentiated"))
         for name, most in (("switch", np.inf), ("gap", 1.0), ("relax", 1.0), ("patience", np.inf)):
             if getattr(self, name) is not None and not 0.0 < getattr(self, name) <= most:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected more than 0, at most {most}")
         if self.max_passes < 1:
             raise ValueError(f"max_passes is {self.max_passes}, expected 1 or more")
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs labeled sequences, all in memory; the curvature for the finisher is its own."""
-        return (DualSequences, Prepared)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> DualRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> DualRun:
         """Begin at w (at the gold labels where w is 0), or go on from a state."""
         return DualRun(self, problem, penalty, w, state)
 
@@ -113,9 +108,7 @@ class Dual:
 class DualRun:
     """Passes of the dual, steps of the finisher, passes for the certificate."""
 
-    def __init__(
-        self, options: Dual, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: Dual, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
         self.w = begin_at(w, problem.size)  # [F]
         self.phase: Phase = "dual"
@@ -222,7 +215,7 @@ class DualRun:
         return self._report(objective, np.nan, np.nan)
 
     def _leave(self) -> None:
-        """Go on with the finisher far from the optimum: from the weights of now, or from 0 if that is better.
+        """Go on with the finisher far from the optimum: from these weights, or from 0 if that is better.
 
         The diagonal of the Hessian far from the optimum is that of another function, so there is none.
         """
@@ -293,7 +286,7 @@ class DualRun:
         return f" (L-BFGS went on after {self.passes} passes of the dual: {self.left})" if self.left else ""
 
     def _certify_anew(self, objective: float, sequences: DualPasses) -> Step:
-        """Begin the dual at the weights of now: from here on its value is an exact bound."""
+        """Begin the dual at the present weights: from here on its value is an exact bound."""
         self.phase, self.best = "certify", objective
         self.near = Nearby(self.near.vectors, self.curvature)
         self.finisher = None  # its history is as large as a dozen weight vectors

@@ -16,11 +16,12 @@ import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
+from crfkit.checks import check_choice
 from crfkit.optimize.margin.certified import certified_step
 from crfkit.optimize.margin.native_visits import visits_of
 from crfkit.optimize.margin.view import MarginSequences
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import Penalty, Step
+from crfkit.optimize.options import GapPasses, check_counts
+from crfkit.optimize.problem import Penalty, State, Step
 from crfkit.optimize.sequential.sequences import begin_at
 
 __all__ = ["BCFW"]
@@ -29,15 +30,11 @@ _PIECES = 8  # of a pass: sequences are drawn anew for each, by the gaps known t
 
 
 @dataclass(frozen=True, kw_only=True)
-class BCFW:
+class BCFW(GapPasses):
     """Block-coordinate Frank-Wolfe, for max-margin with an L2 penalty.
 
     Parameters
     ----------
-    max_passes : int
-        The most passes, of as many visits as there are sequences.
-    gap : float
-        Converged when the duality gap is at most this fraction of the objective.
     step : {"corrective", "mixture"}
         What a visit does: find the best shares of all labelings that the sequence has met, or move towards
         the most violating one, as the method was published.
@@ -47,8 +44,6 @@ class BCFW:
         Draw sequences by their gaps, or go through all in random order.
     averaged : bool
         Evaluate also the mean of the weights after each visit, later ones counting more, while it is better.
-    seed : int
-        Of the order of visits.
 
     Examples
     --------
@@ -56,32 +51,21 @@ class BCFW:
     True
     """
 
+    needs: ClassVar[tuple[type, ...]] = (MarginSequences,)
     bounds: ClassVar[bool] = True
 
-    max_passes: int = 500
-    gap: float = 1e-3
     step: str = "corrective"
     every: int = 5
     sampling: str = "gap"
     averaged: bool = True
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        check_counts(max_passes=self.max_passes, every=self.every)
-        check_above_zero(gap=self.gap)
-        if self.step not in ("corrective", "mixture"):
-            raise ValueError(f"step is {self.step!r}, expected 'corrective' or 'mixture'")
-        if self.sampling not in ("gap", "uniform"):
-            raise ValueError(f"sampling is {self.sampling!r}, expected 'gap' or 'uniform'")
+        super().__post_init__()
+        check_counts(every=self.every)
+        check_choice("step", self.step, ("corrective", "mixture"))
+        check_choice("sampling", self.sampling, ("gap", "uniform"))
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs the labelings that violate the margin most."""
-        return (MarginSequences,)
-
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> BCFWRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> BCFWRun:
         """Begin at the gold labels, with w as the first weights to be better than; or go on from a state."""
         return BCFWRun(self, problem, penalty, w, state)
 
@@ -89,9 +73,7 @@ class BCFW:
 class BCFWRun:
     """A run of block-coordinate Frank-Wolfe; `w` is the best point so far."""
 
-    def __init__(
-        self, options: BCFW, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: BCFW, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
         self.visits, self.count = visits_of(problem, penalty, options.step == "mixture")
         if state is not None:
@@ -144,7 +126,7 @@ class BCFWRun:
         return np.asarray(rng.permutation(drawn), dtype=np.int64)
 
     def _evaluate(self, w: Floats) -> None:
-        """Find all gaps anew, and what the weights of now and their mean are worth."""
+        """Find all gaps anew, and what the present weights and their mean are worth."""
         self.known = np.maximum(self.visits.gaps(), 0.0)
         self.evaluations += 1.0
         dual = self.visits.cost() - self.penalty.value(w)

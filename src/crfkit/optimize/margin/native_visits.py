@@ -60,7 +60,7 @@ class NativeVisits:
         return self._visits(self.filled[order], seen, learns=True)
 
     def gaps(self) -> Floats:
-        """Return the gap of every sequence at the weights of now; they add up to the duality gap."""
+        """Return the gap of every sequence at the present weights; they add up to the duality gap."""
         return self._visits(self.filled, 0, learns=False)
 
     def _visits(self, order: Pointers, seen: int, *, learns: bool) -> Floats:

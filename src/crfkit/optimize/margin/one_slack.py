@@ -23,8 +23,8 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers, dot
 from crfkit.optimize.classic.simplex import maximum_on_simplex
 from crfkit.optimize.margin.certified import certified_step, inverse_strengths
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import Convex, Penalty, Smooth, Step, view_of
+from crfkit.optimize.options import GapRounds, check_above_zero, check_counts
+from crfkit.optimize.problem import Convex, Penalty, Smooth, State, Step, view_of
 
 __all__ = ["OneSlack"]
 
@@ -32,20 +32,16 @@ _TURNS = 200  # of shares and multipliers
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneSlack:
+class OneSlack(GapRounds):
     """The one-slack cutting plane, for convex losses with or without kinks and an L2 penalty.
 
     Parameters
     ----------
-    max_iterations : int
-        The most tangents, each of which is one pass over the data.
-    gap : float
-        Converged when the duality gap is at most this fraction of the objective.
     reach : float
         How far the next tangent is from the best point so far, on the way to the minimum of the model; 1 is
         the classical method.
     idle : int
-        Tangents that were of no use in so many rounds are forgotten.
+        Tangents that were of no use in this many rounds are forgotten.
 
     Examples
     --------
@@ -62,27 +58,21 @@ class OneSlack:
     [1.0]
     """
 
+    needs: ClassVar[tuple[type, ...]] = (Convex,)
     bounds: ClassVar[bool] = True
 
     max_iterations: int = 1000
-    gap: float = 1e-3
     reach: float = 0.1
     idle: int = 20
 
     def __post_init__(self) -> None:
-        check_counts(max_iterations=self.max_iterations, idle=self.idle)
-        check_above_zero(gap=self.gap, reach=self.reach)
+        super().__post_init__()
+        check_counts(idle=self.idle)
+        check_above_zero(reach=self.reach)
         if self.reach > 1.0:
             raise ValueError(f"reach is {self.reach}, expected at most 1")
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs a loss that lies above its tangents."""
-        return (Convex,)
-
-    def start(
-        self, problem: Smooth, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> OneSlackRun:
+    def start(self, problem: Smooth, penalty: Penalty, w: Floats, *, state: State = None) -> OneSlackRun:
         """Begin at w, or go on from a state."""
         return OneSlackRun(self, view_of(problem, Convex, "OneSlack"), penalty, w, state)
 
@@ -90,9 +80,7 @@ class OneSlack:
 class OneSlackRun:
     """A run of the one-slack cutting plane; `w` is the best point so far."""
 
-    def __init__(
-        self, options: OneSlack, problem: Smooth, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, options: OneSlack, problem: Smooth, penalty: Penalty, w: Floats, state: State) -> None:
         self.options, self.problem, self.penalty = options, problem, penalty
         self.inverse = inverse_strengths(penalty, problem.size, "OneSlack")  # [F]
         none = np.zeros(0)
@@ -116,7 +104,7 @@ class OneSlackRun:
         self.unused = kept.array("unused", np.int64, m)  # rounds since a tangent had a share
 
     def step(self) -> Step:
-        """Add the tangent at the point of now, and minimize the model."""
+        """Add the tangent at the present point, and minimize the model."""
         gradient = np.empty_like(self.at)
         value = self.problem.value_and_grad(self.at, gradient)
         objective = value + self.penalty.value(self.at)

@@ -38,7 +38,7 @@ class Visits(Protocol):
         ...
 
     def gaps(self) -> Floats:
-        """Return the gap of every sequence at the weights of now; they add up to the duality gap."""
+        """Return the gap of every sequence at the present weights; they add up to the duality gap."""
         ...
 
     def cost(self) -> float:
@@ -66,7 +66,7 @@ class SparseVisits:
     """Visits on any structure, through its queries.
 
     Sequences are asked in small groups for their labelings, at the same weights; then each takes its
-    step at the weights of now, which is exact whatever labelings it has.
+    step at the present weights, which is exact whatever labelings it has.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class SparseVisits:
         return gaps
 
     def gaps(self) -> Floats:
-        """Return the gap of every sequence at the weights of now; they add up to the duality gap."""
+        """Return the gap of every sequence at the present weights; they add up to the duality gap."""
         found = self.sequences.violations(self.w, self.sequences.filled)
         here = [float(working.share @ working.losses(self.w)) for working in self.sets]
         return np.asarray(found.losses(self.w) - np.array(here))

@@ -25,14 +25,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids
-from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import End, Penalty, Step, Stopped, evaluate, view_of
+from crfkit.checks import check_choice
+from crfkit.optimize.options import Settling, check_above_zero, check_counts
+from crfkit.optimize.problem import End, Penalty, State, Step, Stopped, evaluate, view_of
 from crfkit.optimize.sequential.sequences import begin_at
 
 __all__ = ["MiniBatch", "MiniBatches", "Visited"]
@@ -74,7 +75,7 @@ class MiniBatches(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MiniBatch:
+class MiniBatch(Settling):
     """Stochastic gradient descent, AdaGrad or Adam by mini-batches, for graphs.
 
     Parameters
@@ -88,13 +89,10 @@ class MiniBatch:
         Rates of pass p are eta / (1 + decay p). Default: 0 for "adagrad", else 0.1.
     averaging : bool
         The weights of the model are an average over all steps. With L1 only False makes weights exactly 0.
-    max_passes : int
-    period, delta : int, float
-        Stop when the lowest objective has fallen by less than `delta` of itself in `period` passes.
     offset : float
         Added to the roots of sums or means of squares.
     seed : int
-        Of the parts, of their order, and of what is drawn in visits.
+        Seed of the parts, of their order, and of what is drawn in visits.
 
     Examples
     --------
@@ -102,21 +100,21 @@ class MiniBatch:
     0.1
     """
 
+    needs: ClassVar[tuple[type, ...]] = (MiniBatches,)
+
     rule: Rule = "adagrad"
     size: int | None = None
     eta: float | None = None
     decay: float | None = None
     averaging: bool = True
     max_passes: int = 200
-    period: int = 10
     delta: float = 1e-5
     offset: float = 1e-8
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule is {self.rule!r}, expected one of {', '.join(get_args(Rule))}")
-        check_counts(max_passes=self.max_passes, period=self.period)
+        super().__post_init__()
+        check_choice("rule", self.rule, get_args(Rule))
         check_above_zero(offset=self.offset)
         if self.size is not None:
             check_counts(size=self.size)
@@ -130,20 +128,13 @@ class MiniBatch:
         """The rule, for people."""
         return f"MiniBatch ({self.rule})"
 
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs data in parts."""
-        return (MiniBatches,)
-
     def rate(self, passes: float) -> float:
-        """Return the rate after so many passes."""
+        """Return the rate after that many passes."""
         eta, decay = _ETA[self.rule]
         eta = eta if self.eta is None else self.eta
         return eta / (1.0 + (decay if self.decay is None else self.decay) * passes)
 
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> MiniBatchRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> MiniBatchRun:
         """Begin at w [F], or go on from a state."""
         return MiniBatchRun(self, problem, penalty, w, state)
 
@@ -151,9 +142,7 @@ class MiniBatch:
 class MiniBatchRun:
     """Passes over the parts in random order; `w` is the average, or the last weights."""
 
-    def __init__(
-        self, method: MiniBatch, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, method: MiniBatch, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         self.method, self.problem, self.penalty = method, problem, penalty
         view = view_of(problem, MiniBatches, method.name)
         self.visits, places, self.drawn = view.parts(method.size, method.seed)
@@ -221,15 +210,9 @@ class MiniBatchRun:
         self.average += 2.0 / (self.steps + 1.0) * (self.last - self.average)
 
     def _verdict(self) -> Stopped | None:
-        method, history = self.method, self.history
-        least = method.delta * max(abs(history[-1]), 1e-300)
-        if not self.drawn and len(history) > method.period and history[0] - history[-1] < least:
-            why = f"the objective fell by less than {method.delta:g} of itself in {method.period} passes"
-            return Stopped(End.SETTLED, why)
-        if self.passes < method.max_passes:
-            return None
-        end = End.PLANNED if self.drawn else End.LIMIT
-        return Stopped(end, f"the limit of {method.max_passes} passes is reached")
+        *history, now = self.history
+        stop = self.method.verdict([] if self.drawn else history, now, self.passes)
+        return stop._replace(end=End.PLANNED) if stop and self.drawn else stop
 
     def _end(self, stop: Stopped, length: float) -> Step:
         objective, norm = evaluate(self.problem, self.penalty, self.w)

@@ -25,15 +25,15 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.native import kernels
 from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import End, Penalty
-from crfkit.optimize.sequential.perceptron import MistakeDriven, MistakeDrivenRun, MistakeRule
+from crfkit.optimize.problem import End, Penalty, State
+from crfkit.optimize.sequential.perceptron import Averaging, MistakeDrivenRun, MistakeRule
 from crfkit.optimize.sequential.rules import BOUNDED, PASSIVE, Rule
 
 __all__ = ["MIRA", "CrfppMIRA"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MIRA(MistakeDriven):
+class MIRA(Averaging):
     """The margin-infused relaxed algorithm, on the k best labelings.
 
     Parameters
@@ -42,12 +42,8 @@ class MIRA(MistakeDriven):
         How many of the best labelings the gold is set apart from.
     c : float
         The longest step for each of them.
-    averaging : bool
-        The weights of the model are the average over all sequences so far.
-    max_passes : int
     epsilon : float
         Stop when the mean loss is at most this; 0: when all margins are kept.
-    seed : int
 
     Examples
     --------
@@ -57,7 +53,6 @@ class MIRA(MistakeDriven):
 
     k: int = 1
     c: float = 1.0
-    averaging: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,8 +74,7 @@ class CrfppMIRA(MistakeRule):
     c : float
         The sum of the steps that one sequence can make (crf_learn -c).
     shrinking : int
-        A sequence is left out once its labels were right so many times in a row (crf_learn -H).
-    max_passes : int
+        A sequence is left out once its labels were right this many times in a row (crf_learn -H).
 
     Examples
     --------
@@ -102,9 +96,7 @@ class CrfppMIRA(MistakeRule):
         """How weights change after a mistake."""
         return Rule(BOUNDED, most=self.c)
 
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> CrfppRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> CrfppRun:
         """Begin at w [F], or go on from a state."""
         return CrfppRun(self, problem, penalty, w, state)
 
@@ -112,9 +104,7 @@ class CrfppMIRA(MistakeRule):
 class CrfppRun(MistakeDrivenRun):
     """Passes over the sequences that are still worth a visit, in their order."""
 
-    def __init__(
-        self, method: CrfppMIRA, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, method: CrfppMIRA, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         super().__init__(method, problem, penalty, w, state)
         self.shrinking, self.still = method.shrinking, 0  # passes in a row that moved nothing
         N = int(self.arrays.filled.max(initial=-1)) + 1

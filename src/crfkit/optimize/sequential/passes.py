@@ -6,9 +6,11 @@ a block: steps that were left out for weights that no sequence touched are made 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -16,73 +18,61 @@ from crfkit import _native
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
 from crfkit.native import kernels
-from crfkit.optimize.problem import End, Penalty, Step, Stopped, evaluate
-from crfkit.optimize.sequential.sequences import begin_at
+from crfkit.optimize.options import Settling
+from crfkit.optimize.problem import End, Penalty, State, Step, Stopped, evaluate
+from crfkit.optimize.sequential.sequences import SequenceBlocks, begin_at
 from crfkit.optimize.sequential.visits import Visit, Visits
 
-__all__ = ["Method", "PassRun"]
+__all__ = ["ByPasses", "PassRun", "Strengths"]
+
+Strengths: TypeAlias = tuple[float, float, float, float]  # l1, l2; the same for transitions, start and stop
 
 
-class Method(Protocol):
-    """The members in which the stochastic optimizers differ."""
+@dataclass(frozen=True, kw_only=True)
+class ByPasses(Settling, ABC):
+    """The base of the stochastic optimizers, which differ in their rates.
 
-    @property
-    def max_passes(self) -> int:
-        """The limit of passes."""
-        ...
+    Parameters
+    ----------
+    seed : int
+        Seed of the order of visits.
+    """
 
-    @property
-    def period(self) -> int:
-        """Passes in which the objective must fall by `delta`."""
-        ...
+    needs: ClassVar[tuple[type, ...]] = (SequenceBlocks,)
+    rule: ClassVar[int]  #: the `Rule` of cpp/shared/stochastic.hpp
+    keeps_best: ClassVar[bool] = False  #: whether a run that ends by itself goes back to its best pass
 
-    @property
-    def delta(self) -> float:
-        """The least fall, relative to the objective."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """The seed of the orders."""
-        ...
-
-    @property
-    def rule(self) -> int:
-        """The `Rule` of cpp/shared/stochastic.hpp."""
-        ...
+    seed: int = 0
 
     @property
     def offset(self) -> float:
         """Added to the roots of the sums of squares, where there are any."""
-        ...
+        return 0.0
 
-    @property
-    def keeps_best(self) -> bool:
-        """Whether a run that ends by itself goes back to its best pass."""
-        ...
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> PassRun:
+        """Begin at w [F], or go on from a state."""
+        return PassRun(self, problem, penalty, w, state)
 
     def origin(self, run: PassRun) -> float:
         """Prepare a new run: return the time that its rates begin at."""
-        ...
+        return 0.0
 
+    @abstractmethod
     def rates(self, origin: float, steps: Floats, visits: int, lam: float) -> Floats:
-        """Return the rates of steps, by their numbers from 0 on; a pass has so many `visits`.
+        """Return the rates of steps, by their numbers from 0 on; a pass has `visits` of them.
 
         `lam` is the l2 of one step.
         """
-        ...
 
-    def check(self, strengths: tuple[float, float, float, float]) -> None:
+    @abstractmethod
+    def check(self, strengths: Strengths) -> None:
         """Raise an error if the method cannot minimize the penalty."""
-        ...
 
 
 class PassRun:
     """Passes over the sequences in random order, until the objective no longer falls."""
 
-    def __init__(
-        self, method: Method, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, method: ByPasses, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         name = type(method).__name__
         self.method, self.problem, self.penalty = method, problem, penalty
         self.sequences = Visits(problem, name)
@@ -139,7 +129,7 @@ class PassRun:
             self.best = objective
             self.best_w = None if self.best_w is None else after.copy()
         length = float(rates(self.visits - 1, 1)[0])
-        stop = self._verdict()
+        stop = self.method.verdict(self.history, self.best, self.passes)
         self.history = [*self.history, self.best][-self.method.period :]
         if stop is None:
             return Step(objective, length=length, evaluations=self.evaluations)
@@ -181,17 +171,6 @@ class PassRun:
             "best_w": None if self.best_w is None else self.best_w.copy(),
             "start": self.start,
         }
-
-    def _verdict(self) -> Stopped | None:
-        method = self.method
-        if len(self.history) == method.period:
-            gained = (self.history[0] - self.best) / max(abs(self.best), 1e-300)
-            if gained < method.delta:
-                why = f"the objective fell by less than {method.delta:g} of itself in {method.period} passes"
-                return Stopped(End.SETTLED, why)
-        if self.passes >= method.max_passes:
-            return Stopped(End.LIMIT, f"the limit of {method.max_passes} passes is reached")
-        return None
 
     def _end(self, stop: Stopped, length: float = float("nan")) -> Step:
         self.evaluations += 1.0

@@ -1,4 +1,4 @@
-"""The perceptron and its kin: decode a sequence, and change the weights where its best labels are wrong.
+"""The perceptron and its variants: decode a sequence, and change the weights where its best labels are wrong.
 
 With d = features of the gold labels - features of the best labels, m wrong labels of T and the score
 difference s = -d.w >= 0:
@@ -22,21 +22,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from crfkit._safe.documented import Documented
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
+from crfkit.checks import check_choice
 from crfkit.native import kernels
 from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import End, Penalty, Step, view_of
+from crfkit.optimize.problem import End, Penalty, State, Step, view_of
 from crfkit.optimize.sequential.rules import CONFIDENCE, ONE, PASSIVE, PERCEPTRON, ROOT, Rule
 from crfkit.optimize.sequential.sequences import PerceptronSequences, begin_at
 
 __all__ = [
     "AROW",
     "AveragedPerceptron",
+    "Averaging",
     "MistakeDriven",
     "MistakeDrivenRun",
     "MistakeRule",
@@ -48,18 +51,21 @@ Variant = Literal["hard", "linear", "squared"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MistakeRule(ABC):
-    """What all methods have that learn from mistakes."""
+class MistakeRule(Documented, ABC):
+    """Methods that learn from mistakes.
+
+    Parameters
+    ----------
+    max_passes : int
+        The most passes over the sequences.
+    """
+
+    needs: ClassVar[tuple[type, ...]] = (PerceptronSequences,)
 
     max_passes: int = 100
 
     def __post_init__(self) -> None:
         check_counts(max_passes=self.max_passes)
-
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs labeled sequences, and the loss of the perceptron."""
-        return (PerceptronSequences,)
 
     @property
     def first_memory(self) -> float | None:
@@ -72,15 +78,21 @@ class MistakeRule(ABC):
         """How weights change after a mistake."""
 
     @abstractmethod
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> MistakeDrivenRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> MistakeDrivenRun:
         """Begin at w [F], or go on from a state."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MistakeDriven(MistakeRule):
-    """The options of methods that visit sequences in random order: when to stop, and the order."""
+    """Methods that visit sequences in random order.
+
+    Parameters
+    ----------
+    epsilon : float
+        Stop when the mean cost is at most this; 0: when no label is wrong.
+    seed : int
+        Seed of the order of visits.
+    """
 
     epsilon: float = 0.0
     seed: int = 0
@@ -90,34 +102,34 @@ class MistakeDriven(MistakeRule):
         if not np.isfinite(self.epsilon):
             raise ValueError(f"epsilon is {self.epsilon}, expected a finite number; below 0: make all passes")
 
-    def start(
-        self, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> MistakeDrivenRun:
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> MistakeDrivenRun:
         """Begin at w [F], or go on from a state."""
         return MistakeDrivenRun(self, problem, penalty, w, state)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AveragedPerceptron(MistakeDriven):
-    """The averaged perceptron (Collins 2002).
+class Averaging(MistakeDriven):
+    """Those that can average the weights.
 
     Parameters
     ----------
     averaging : bool
-        The weights of the model are the average over all sequences so far; False: the last ones, the plain
-        perceptron, which jumps with every mistake.
-    max_passes : int
-    epsilon : float
-        Stop when the mean share of wrong labels is at most this; 0: when no label is wrong.
-    seed : int
+        The weights of the model are the average over all sequences so far; False: the last ones, which jump
+        with every mistake.
+    """
+
+    averaging: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class AveragedPerceptron(Averaging):
+    """The averaged perceptron (Collins 2002), or the plain one; its cost is the share of wrong labels.
 
     Examples
     --------
     >>> AveragedPerceptron(max_passes=10).epsilon
     0.0
     """
-
-    averaging: bool = True
 
     @property
     def rule(self) -> Rule:
@@ -126,7 +138,7 @@ class AveragedPerceptron(MistakeDriven):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassiveAggressive(MistakeDriven):
+class PassiveAggressive(Averaging):
     """The smallest update that gives the gold labels their margin (Crammer et al. 2006).
 
     Parameters
@@ -138,12 +150,6 @@ class PassiveAggressive(MistakeDriven):
         Aggressiveness.
     error_sensitive : bool
         The margin is the root of the number of wrong labels; otherwise 1.
-    averaging : bool
-        The weights of the model are the average over all sequences so far.
-    max_passes : int
-    epsilon : float
-        Stop when the mean cost is at most this; 0: when no label is wrong.
-    seed : int
 
     Examples
     --------
@@ -154,12 +160,10 @@ class PassiveAggressive(MistakeDriven):
     variant: Variant = "linear"
     c: float = 1.0
     error_sensitive: bool = True
-    averaging: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in get_args(Variant):
-            raise ValueError(f"variant is {self.variant!r}, expected one of {', '.join(get_args(Variant))}")
+        check_choice("variant", self.variant, get_args(Variant))
         check_above_zero(c=self.c)
 
     @property
@@ -178,13 +182,9 @@ class AROW(MistakeDriven):
     Parameters
     ----------
     variance : float
-        Of every weight, before the first sequence.
+        Variance of every weight, before the first sequence.
     gamma : float
         The higher, the shorter the steps and the slower the variances shrink.
-    max_passes : int
-    epsilon : float
-        Stop when the mean cost is at most this; 0: when no label is wrong.
-    seed : int
 
     Examples
     --------
@@ -213,9 +213,7 @@ class AROW(MistakeDriven):
 class MistakeDrivenRun:
     """Passes over the sequences in random order."""
 
-    def __init__(
-        self, method: MistakeRule, problem: Any, penalty: Penalty, w: Floats, state: dict[str, Any] | None
-    ) -> None:
+    def __init__(self, method: MistakeRule, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
         self.method, self.arrays = method, _sequences_of(problem, penalty, type(method).__name__)
         self.visits = len(self.arrays.filled)
         kept, F = None if state is None else Fields.of(state), problem.size

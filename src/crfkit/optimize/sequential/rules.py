@@ -1,4 +1,4 @@
-"""Rules of the perceptron's kin, as the native loop takes them, and Hildreth's procedure for k labelings."""
+"""Update rules of perceptrons, as the native loop takes them, and Hildreth's procedure for k labelings."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class PerceptronSequences(Sequences):
 class DualSequences(Sequences):
     """Labeled sequences as the dual takes them: chains, or segments."""
 
-    pairs: tuple[Ids, Ids] | None = None  #: ptr and source of `crfkit.linear.fast.pairs`; None: all steps
+    pairs: tuple[Ids, Ids] | None = None  #: ptr and source of `crfkit.linear.fast.steps`; None: all steps
 
 
 @runtime_checkable

@@ -22,42 +22,19 @@ Formulas: cpp/kernels/learn/sgd.hpp. One thread; the same seed gives the same bi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.optimize.options import check_above_zero, check_counts
-from crfkit.optimize.problem import Penalty
-from crfkit.optimize.sequential.passes import Method, PassRun
-from crfkit.optimize.sequential.sequences import SequenceBlocks
+from crfkit.optimize.sequential.passes import ByPasses, PassRun, Strengths
 
 __all__ = ["SGD", "SGDL1", "AdaGrad"]
 
-Strengths = tuple[float, float, float, float]  # l1, l2; the same for transitions, start and stop
 
-
-class _ByPasses:
-    """The base of the stochastic optimizers."""
-
-    @property
-    def needs(self) -> tuple[type, ...]:
-        """Needs labeled sequences, in memory or in blocks."""
-        return (SequenceBlocks,)
-
-    def start(
-        self: Method, problem: Any, penalty: Penalty, w: Floats, *, state: dict[str, Any] | None = None
-    ) -> PassRun:
-        """Begin at w [F], or go on from a state."""
-        return PassRun(self, problem, penalty, w, state)
-
-    def origin(self, run: PassRun) -> float:
-        """Return 0: the time of rates begins at 0."""
-        return 0.0
-
-
-@dataclass(frozen=True)
-class SGD(_ByPasses):
+@dataclass(frozen=True, kw_only=True)
+class SGD(ByPasses):
     """Stochastic gradient for L2: Pegasos without projection (Shalev-Shwartz et al. 2007).
 
     Parameters
@@ -65,13 +42,9 @@ class SGD(_ByPasses):
     eta : float, optional
         The first rate. None: calibrated, by passes over a sample with rates that rise and fall from
         `calibration_eta` by factors of `calibration_rate`; the one with the lowest objective is taken.
-    max_passes : int
-    period, delta : int, float
-        Stop when the lowest objective has fallen by less than `delta` of itself in `period` passes.
     calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials
         CRFsuite's ``calibration.*``: first rate, factor, sequences in the sample, how many rates that lower
         the objective are tried in each direction, how many in all.
-    seed : int
 
     Notes
     -----
@@ -85,22 +58,17 @@ class SGD(_ByPasses):
     """
 
     eta: float | None = None
-    max_passes: int = 1000
-    period: int = 10
-    delta: float = 1e-6
     calibration_eta: float = 0.1
     calibration_rate: float = 2.0
     calibration_samples: int = 1000
     calibration_candidates: int = 10
     calibration_max_trials: int = 20
-    seed: int = 0
 
     rule: ClassVar[int] = 0
-    offset: ClassVar[float] = 0.0
     keeps_best: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_counts(max_passes=self.max_passes, period=self.period)
+        super().__post_init__()
         if self.eta is not None:
             check_above_zero(eta=self.eta)
         check_above_zero(calibration_eta=self.calibration_eta)
@@ -183,8 +151,8 @@ class SGD(_ByPasses):
         return best_eta if best < float("inf") else eta
 
 
-@dataclass(frozen=True)
-class SGDL1(_ByPasses):
+@dataclass(frozen=True, kw_only=True)
+class SGDL1(ByPasses):
     """Stochastic gradient for L1 with cumulative penalty (Tsuruoka et al. 2009).
 
     Parameters
@@ -192,10 +160,6 @@ class SGDL1(_ByPasses):
     eta0, alpha : float
         Rates: eta0 * alpha^(passes done). The sum of all rates is finite: with a low `alpha` the run ends
         before the optimum is reached.
-    max_passes : int
-    period, delta : int, float
-        Stop when the lowest objective has fallen by less than `delta` of itself in `period` passes.
-    seed : int
 
     Notes
     -----
@@ -212,15 +176,11 @@ class SGDL1(_ByPasses):
     alpha: float = 0.85
     max_passes: int = 200
     period: int = 5
-    delta: float = 1e-6
-    seed: int = 0
 
     rule: ClassVar[int] = 1
-    offset: ClassVar[float] = 0.0
-    keeps_best: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_counts(max_passes=self.max_passes, period=self.period)
+        super().__post_init__()
         check_above_zero(eta0=self.eta0)
         if not 0.0 < self.alpha <= 1.0:
             raise ValueError(f"alpha is {self.alpha}, expected more than 0, at most 1")
@@ -238,8 +198,8 @@ class SGDL1(_ByPasses):
         return rates
 
 
-@dataclass(frozen=True)
-class AdaGrad(_ByPasses):
+@dataclass(frozen=True, kw_only=True)
+class AdaGrad(ByPasses):
     """Adaptive subgradients (Duchi et al. 2011): a rate for each weight, L1 and L2 by proximal steps.
 
     Parameters
@@ -248,10 +208,6 @@ class AdaGrad(_ByPasses):
         Length of the first step of each weight.
     offset : float
         Added to the root of the sum of squared gradients.
-    max_passes : int
-    period, delta : int, float
-        Stop when the lowest objective has fallen by less than `delta` of itself in `period` passes.
-    seed : int
 
     Notes
     -----
@@ -269,16 +225,11 @@ class AdaGrad(_ByPasses):
 
     eta: float = 0.1
     offset: float = 1e-8
-    max_passes: int = 1000
-    period: int = 10
-    delta: float = 1e-6
-    seed: int = 0
 
     rule: ClassVar[int] = 2
-    keeps_best: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_counts(max_passes=self.max_passes, period=self.period)
+        super().__post_init__()
         check_above_zero(eta=self.eta, offset=self.offset)
 
     def check(self, strengths: Strengths) -> None:

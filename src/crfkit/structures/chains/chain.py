@@ -25,8 +25,17 @@ from crfkit.native import check_memory
 from crfkit.structures.chains.gold import add_chain_counts, check_path, ngram_cells
 from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.constraints import Constraint, Resolved, check_constraints, resolve
-from crfkit.structures.gold import Gold, Path, Soft, check_range, gold_of
-from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
+from crfkit.structures.gold import (
+    Allowed,
+    Gold,
+    Path,
+    Soft,
+    allowed_mask,
+    check_range,
+    forbid,
+    gold_of,
+    label_names,
+)
 from crfkit.structures.rules import constraints_of, plain_constraints
 from crfkit.structures.structure import Scores, Slot
 

@@ -13,8 +13,7 @@ from crfkit import _native
 from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers, ranges, sum_by_sequence
 from crfkit.structures.chains.expansion import Expansion
-from crfkit.structures.gold import Path
-from crfkit.structures.labels import forbid, label_ids, span_mask
+from crfkit.structures.gold import Path, forbid, label_ids, span_mask
 from crfkit.structures.pieces import Pieces, pieces_of_chains
 from crfkit.structures.potentials import KeptScores, edge_slot, one_or_all, score_of_gold, wrong_labels
 from crfkit.structures.results import Labeling, Marginals

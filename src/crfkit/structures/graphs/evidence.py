@@ -100,9 +100,9 @@ class Reduced:
         Parameters
         ----------
         counts : mapping
-            Of what is left, by its tables.
+            Counts of what is left, by its tables.
         weight : array [N]
-            Of each graph.
+            Weight of each graph.
         """
         if self._observed is None:
             return dict(counts)

@@ -39,10 +39,10 @@ class Graph:
     Examples
     --------
     >>> from crfkit import Graph
-    >>> graph = Graph({"pos": ["N", "V"], "chunk": 3}, word=["pos"], rung=["pos", "chunk"])
+    >>> graph = Graph({"pos": ["N", "V"], "chunk": 3}, word=["pos"], link=["pos", "chunk"])
     >>> graph
-    Graph({'pos': ('N', 'V'), 'chunk': 3}, word=['pos'], rung=['pos', 'chunk'])
-    >>> graph.shape("rung")
+    Graph({'pos': ('N', 'V'), 'chunk': 3}, word=['pos'], link=['pos', 'chunk'])
+    >>> graph.shape("link")
     (2, 3)
     """
 

@@ -18,7 +18,7 @@ Lengths: TypeAlias = int | Mapping[str, int] | Sequence[int] | NDArray[np.int64]
 
 
 def check_found(longest: int, positions: int) -> None:
-    """Refuse the longest segment of data as a bound where one segment makes all of training dear.
+    """Refuse the longest segment of data as a bound where one segment makes all of training expensive.
 
     Examples
     --------

@@ -20,8 +20,7 @@ from crfkit.checks import in_order
 from crfkit.data.batch import Batch
 from crfkit.native import check_memory
 from crfkit.structures.constraints import Constraint, Resolved, resolve
-from crfkit.structures.gold import Gold, Path, Sets, Soft, gold_of
-from crfkit.structures.labels import Allowed, allowed_mask, forbid, label_names
+from crfkit.structures.gold import Allowed, Gold, Path, Sets, Soft, allowed_mask, forbid, gold_of, label_names
 from crfkit.structures.rules import constraints_of, plain_constraints
 from crfkit.structures.segments.gold import (
     add_segment_counts,

@@ -23,12 +23,12 @@ from crfkit._safe.background import ahead
 from crfkit._safe.cached import once
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.data.batch import Batch
-from crfkit.errors import warn_about
+from crfkit.errors import NotCoveredError, warn_about
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
 from crfkit.linear.loss import Joined, LinearLoss
 from crfkit.linear.restrict import add, restrict, take
-from crfkit.optimize.problem import Convex, Curvature, Differentiable, NotCoveredError, view_of
+from crfkit.optimize.problem import Convex, Curvature, Differentiable, view_of
 from crfkit.optimize.sequential.sequences import SequenceBlocks, Sequences
 from crfkit.training.blocks.store import BlockStore
 from crfkit.training.blocks.stream import BlockedData

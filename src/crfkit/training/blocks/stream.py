@@ -23,8 +23,6 @@ from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
 from crfkit.data.formats.columns import MOST_COLUMNS
 from crfkit.data.locks import locked_folder, make_folder
 from crfkit.features import Conjunctions
-from crfkit.models.files.inspect import checked_alphabet
-from crfkit.models.files.recipes import plain_recipe, recipe_of
 from crfkit.structures.gold import GoldKind, kind_of_gold
 from crfkit.training.runs.checkpoint import digest
 from crfkit.training.runs.tree import read_tree, write_tree
@@ -218,6 +216,8 @@ def _block(folder: Path, i: int) -> Path:
 
 
 def _plain_spec(made_by: ExtractorSpec) -> dict[str, Any]:
+    from crfkit.models.files.recipes import plain_recipe
+
     recipe, tables = (None, {}) if made_by.recipe is None else plain_recipe(made_by.recipe)
     pairs = None if made_by.conjunctions is None else made_by.conjunctions.pairs
     column, hashed = made_by.label_column, made_by.hashed
@@ -232,6 +232,8 @@ def _plain_spec(made_by: ExtractorSpec) -> dict[str, Any]:
 
 
 def _alphabet(tree: Fields, name: str) -> Alphabet:
+    from crfkit.models.files.inspect import checked_alphabet
+
     parts = tree.items_of(name, 3)
     arrays = {f"{name}.{what}": parts.any_array(str(i)) for i, what in enumerate(("bytes", "begin", "slots"))}
     try:
@@ -241,6 +243,8 @@ def _alphabet(tree: Fields, name: str) -> Alphabet:
 
 
 def _spec_of(kept: Fields) -> ExtractorSpec:
+    from crfkit.models.files.recipes import recipe_of
+
     label, pairs = kept["label"], kept["conjunctions"]
     if label is not None and type(label) not in (str, int):
         kept.wrong("label", "the name or the number of a column")

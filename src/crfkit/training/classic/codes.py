@@ -47,7 +47,7 @@ def code_of(given: Any, labels: Sequence[str], columns: int | None = None, seed:
         [0, 1] or "01"; an array [L, n] has those of labels in this order.
     labels : sequence of str
     columns : int, optional
-        Of a random code; by default ten times the logarithm of L to base 2, or all that there are.
+        Columns of a random code; by default ten times the logarithm of L to base 2, or all that there are.
     seed : int
 
     Examples
@@ -174,7 +174,7 @@ def _own(given: Any, labels: Sequence[str]) -> Bits:
 
 
 def _check(code: Bits, labels: Sequence[str]) -> None:
-    """Refuse columns that say nothing, and labels that cannot be told apart."""
+    """Refuse columns that say nothing, and labels with the same code."""
     least = ceil(log2(len(labels)))
     if code.shape[1] < least:
         raise ValueError(
@@ -200,7 +200,7 @@ def _check(code: Bits, labels: Sequence[str]) -> None:
 def nearest(code: Bits, bits: Floats) -> Ids:
     """Return the label whose word differs least, in sum, from bits or their probabilities [P, n]; [P].
 
-    Of several, the first in the order of the labels.
+    Ties go to the first in the order of the labels.
 
     Examples
     --------

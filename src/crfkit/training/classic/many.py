@@ -20,10 +20,10 @@ from crfkit._safe.interrupts import Interrupts, interrupts
 from crfkit.models.model import Model
 from crfkit.native import threads_or_all
 from crfkit.optimize.problem import End
-from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, Summary
+from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, TrainingRecord, display_for
 from crfkit.training.fit import Fit
 from crfkit.training.runs.convergence import MISSED, warn_of_end
-from crfkit.training.runs.progress import Display, display_for
+from crfkit.training.runs.progress import Display
 
 __all__ = ["Task", "Trained", "train_all"]
 
@@ -56,12 +56,12 @@ class Trained(NamedTuple):
         why: str,
         loss: float = float("nan"),
         notes: Sequence[str] = (),
-    ) -> Summary:
+    ) -> TrainingRecord:
         """Return the summary of a model that is made of these; there is no history of the whole."""
         each = [one.training for one in self.models if one.training is not None]
         nan = float("nan")
         done = "stopped by the user" if self.interrupted else f"all {len(self.models)} are trained"
-        return Summary(
+        return TrainingRecord(
             objective=objective,
             loss=loss,
             gap=nan,
@@ -71,11 +71,11 @@ class Trained(NamedTuple):
             why=why,
             seconds=self.seconds,
             iterations=self.iterations,
-            evaluations=float(sum(one.evaluations for one in each)),
+            passes=float(sum(one.passes for one in each)),
             kept=self.iterations,
             score=nan,
             metric="",
-            seed=each[0].seed if each else 0,
+            random_state=each[0].random_state if each else 0,
             notes=tuple(notes),
             versions=each[0].versions if each else {},
             history={name: np.zeros(0) for name in COLUMNS},
@@ -93,7 +93,7 @@ def train_all(
     ----------
     tasks : sequence of Task
     threads : int, optional
-        Of all together; default: all cores. Results do not depend on it.
+        Threads of all together; default: all cores. Results do not depend on it.
     progress : bool, optional
         Say when each is trained; None: where standard error is a terminal.
     what : str

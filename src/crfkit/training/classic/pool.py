@@ -28,8 +28,7 @@ from crfkit.objectives import Likelihood
 from crfkit.optimize import LBFGS
 from crfkit.optimize.problem import End, Penalty
 from crfkit.training.runs.loop import follow
-from crfkit.training.runs.record import RunRecord
-from crfkit.training.stop import Stop
+from crfkit.training.stop import RunRecord, Stop
 
 __all__ = ["Kind", "PoolLoss", "Weighed", "common", "learn_weights", "pooled"]
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from crfkit.arrays import Bools, Pointers, pointers
 from crfkit.data.dataset import Dataset
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout, LayoutOptions
+from crfkit.linear.plan import Block
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
 
@@ -133,7 +133,7 @@ def chosen_subsets(data: Dataset, predicates: Sequence[Callable[[str], bool]]) -
 
 
 def label_subsets(labels: Sequence[str], experts: int | None = None) -> list[Subset]:
-    """Return a subset for each label, or labels dealt to so many subsets.
+    """Return a subset for each label, or distribute the labels over that many subsets.
 
     Examples
     --------

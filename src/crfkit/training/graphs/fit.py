@@ -28,7 +28,7 @@ from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.objectives import Piecewise
 from crfkit.optimize.problem import End, Optimizer, Stopped
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.events import Failed, Listener, Summary, tell
+from crfkit.training.events import Failed, Listener, TrainingRecord, tell
 from crfkit.training.graphs.data import arrays_of, check_learnable, checked_graphs, has_hidden_kind
 from crfkit.training.graphs.validation import GraphValidation
 from crfkit.training.runs.checkpoint import Checkpoints, digest
@@ -80,7 +80,7 @@ class GraphFit(TrainingRun[GraphModel]):
         self.problem = GraphLoss(objective, self.layout, batch, method, weight=weight, threads=threads)
         self.choose_optimizer(optimizer, graphs=True)
 
-    def model(self, w: Floats, training: Summary | None = None) -> GraphModel:
+    def model(self, w: Floats, training: TrainingRecord | None = None) -> GraphModel:
         """Return a model with these weights [F]."""
         names = {
             name: each.names.freeze() for name, each in self.batch.features.items() if each.names is not None
@@ -228,7 +228,7 @@ class GraphFit(TrainingRun[GraphModel]):
 
 
 def training_method(given: Method | str | None) -> Method:
-    """Return who sums in training: exact where that takes at most 2**22 cells, unless a method is given."""
+    """Return the inference method: the one given, or exact where tables have at most 2**22 cells."""
     return Auto(budget=_BUDGET) if given is None else method_of(given)
 
 

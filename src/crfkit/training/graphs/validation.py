@@ -15,7 +15,7 @@ from crfkit.models.graph_model import GraphMetric, GraphModel, log_prob
 from crfkit.models.judged_graphs import compared_graphs
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graphs.data import checked_graphs
-from crfkit.training.runs.validation import Validation
+from crfkit.training.runs.run import Validation
 
 __all__ = ["GraphValidation"]
 
@@ -35,7 +35,7 @@ class GraphValidation(Validation[GraphModel]):
         The share of right labels (also "auto"), the mean logarithm of the probability of known labels by
         variable, or a function of gold and predicted labels by kind; more is better.
     method : Method
-        Who sums and maximizes. An integer program, which a clock ends, is not begun: a score is a function
+        The inference method. It does not start integer programs, which a clock ends: a score is a function
         of the weights.
     threads : int, optional
     """

@@ -101,7 +101,7 @@ def boost(
     rows, batch
         What is known of each position, and the gold.
     chain : Chain
-        Of order 1.
+        A chain of order 1.
     options : Boosting
     dev : rows and batch, optional
         Rounds end when its loss has not fallen for `patience` rounds; those up to the best are kept.

@@ -23,11 +23,11 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.locks import locked_folder, make_folder
 from crfkit.errors import warn_about
-from crfkit.linear.block import Block
 from crfkit.linear.layout import Layout
+from crfkit.linear.plan import Block
 from crfkit.training.events import Checkpointed, Event, Unsaved
-from crfkit.training.runs.record import RunRecord
 from crfkit.training.runs.tree import read_tree, write_tree
+from crfkit.training.stop import RunRecord
 
 __all__ = ["Checkpoints", "Saver", "described", "digest", "fingerprint_of", "held_checkpoints"]
 
@@ -45,7 +45,7 @@ class Checkpoints:
     seconds : float, optional
         Write after a step when the last checkpoint is so old; None: time does not matter.
     iterations : int, optional
-        Write after every so many steps.
+        Steps between checkpoints.
 
     Examples
     --------

@@ -18,7 +18,7 @@ There is a `ConvergenceWarning` when a run that has not converged ends by
 - numbers that are no longer finite.
 
 There is none when the end was asked for: `max_seconds`, `patience`, a listener that raises `StopTraining`,
-Ctrl-C and other signals, `max_iterations` of 0, or the passes of the perceptron and its kin, which have no
+Ctrl-C and other signals, `max_iterations` of 0, or the passes of perceptrons, which have no
 optimum to reach. The summary reports every end.
 """
 
@@ -35,7 +35,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.errors import warn_about
 from crfkit.optimize.problem import End, Penalty, Smooth, Step, evaluate
-from crfkit.training.events import Summary
+from crfkit.training.events import TrainingRecord
 
 __all__ = ["MISSED", "Certificate", "WarnedLast", "certify", "curvature_of", "exact_step", "has_converged"]
 __all__ += ["pass_on", "plain_warnings", "remedy_for", "warn_of_convergence", "warn_of_end"]
@@ -255,7 +255,7 @@ def plain_warnings() -> Iterator[None]:
         _plain.reset(token)
 
 
-def pass_on(training: Summary | None) -> None:
+def pass_on(training: TrainingRecord | None) -> None:
     """Raise KeyboardInterrupt where Ctrl-C has ended a training, for callers that go on after one."""
     if training is not None and training.end == End.INTERRUPTED:
         raise KeyboardInterrupt

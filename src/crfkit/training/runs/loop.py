@@ -24,8 +24,7 @@ from crfkit.checks import NotFiniteError
 from crfkit.optimize.problem import End, Run, Step, Stopped
 from crfkit.training.events import Listener, Progress, StopTraining
 from crfkit.training.runs.convergence import certify
-from crfkit.training.runs.record import RunRecord, seconds_left
-from crfkit.training.stop import Stop
+from crfkit.training.stop import RunRecord, Stop, seconds_left
 
 __all__ = ["NothingLearnedError", "Outcome", "RunInfo", "follow"]
 

@@ -22,16 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-__all__ = ["Display", "Lenient", "display_for", "line_of", "started"]
+__all__ = ["Display", "Lenient", "line_of", "started"]
 
 _QUIET = 5.0  # seconds between lines where nothing is live
-
-
-def display_for(progress: bool | None) -> Display | None:
-    """Return a display when it is asked for, or when standard error is a terminal."""
-    if progress is None:
-        progress = sys.stderr.isatty()
-    return Display() if progress else None
 
 
 class Live(Protocol):

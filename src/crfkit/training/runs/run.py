@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -24,8 +24,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed
 from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.events import COLUMNS, Begin, Event, Failed, Finished, Listener, Summary, tell
-from crfkit.training.runs.checkpoint import Checkpoints, Saver, described, held_checkpoints
+from crfkit.training.events import COLUMNS, Begin, Event, Failed, Finished, Listener, TrainingRecord, tell
+from crfkit.training.runs.checkpoint import Checkpoints, Saver, described
 from crfkit.training.runs.convergence import (
     Certificate,
     certify,
@@ -36,14 +36,33 @@ from crfkit.training.runs.convergence import (
     warn_of_end,
 )
 from crfkit.training.runs.loop import NothingLearnedError, Outcome, RunInfo, follow
-from crfkit.training.runs.record import RunRecord
-from crfkit.training.runs.validation import Validation
-from crfkit.training.stop import Stop
+from crfkit.training.stop import RunRecord, Stop
 
-__all__ = ["TrainingRun", "halted_by"]
+__all__ = ["TrainingRun", "Validation", "halted_by"]
 
 M = TypeVar("M")
 _ENOUGH = 1e-4  # the tolerance by default
+
+
+class Validation(ABC, Generic[M]):
+    """The dev score of weights, as a function of them.
+
+    Parameters
+    ----------
+    model : Model
+        Whose weights vary; it may change while its names stay.
+    name : str
+        What the score is called.
+    threads : int, optional
+    """
+
+    def __init__(self, model: M, name: str, threads: int | None) -> None:
+        self.model, self.name, self.threads = model, name, threads
+        self.notes: list[str] = []
+
+    @abstractmethod
+    def __call__(self, w: Floats) -> float:
+        """Return the score of weights [F]; more is better."""
 
 
 class TrainingRun(ABC, Generic[M]):
@@ -65,7 +84,7 @@ class TrainingRun(ABC, Generic[M]):
     # ---- what differs
 
     @abstractmethod
-    def model(self, w: Floats, training: Summary | None = None) -> M:
+    def model(self, w: Floats, training: TrainingRecord | None = None) -> M:
         """Return a model with these weights [F]."""
 
     @abstractmethod
@@ -136,7 +155,7 @@ class TrainingRun(ABC, Generic[M]):
         }
 
     def begin(self, resumed: int) -> Begin:
-        """Return the event that training begins, after so many iterations of a checkpoint."""
+        """Return the event that training begins; `resumed` iterations come from a checkpoint."""
         optimizer, notes = name_of(self.optimizer), tuple(self.notes)
         samples, positions, labels, attributes = self.sizes()
         sizes = (samples, positions, labels, attributes, self.layout.weights)
@@ -153,7 +172,8 @@ class TrainingRun(ABC, Generic[M]):
         warn: bool = True,
     ) -> M:
         """Train, from the checkpoint if there is one; send events, and warn if it did not converge."""
-        with interrupts() as signals, held_checkpoints(keep) as keep:  # there is something to lose
+        held = nullcontext() if keep is None else keep.held()
+        with interrupts() as signals, held as keep:  # there is something to lose
             try:
                 with ExitStack() as ending:
                     outcome, summary = self._run(dev, metric, keep, audience, begun, ending)
@@ -187,7 +207,7 @@ class TrainingRun(ABC, Generic[M]):
         audience: Sequence[Listener],
         begun: float,
         ending: ExitStack,
-    ) -> tuple[Outcome, Summary]:
+    ) -> tuple[Outcome, TrainingRecord]:
         validate = None if dev is None else self.validation(dev, metric)
         self.notes += [] if validate is None else validate.notes
         name = "" if validate is None else validate.name
@@ -259,7 +279,7 @@ def halted_by(outcome: Outcome) -> Stopped | None:
 
 def summed_up(
     fit: TrainingRun[Any], outcome: Outcome, record: RunRecord, info: RunInfo, metric: str
-) -> Summary:
+) -> TrainingRecord:
     """Return the summary of a training; `metric` is the name of the dev score."""
     evaluations = record.rows[-1][3] if record.rows else 0.0
     step = record.step(outcome.kept) if outcome.kept else None
@@ -276,7 +296,7 @@ def summed_up(
     history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():
         column.setflags(write=False)
-    return Summary(
+    return TrainingRecord(
         objective=repr(fit.objective),
         loss=step.objective,
         gap=certificate.gap,
@@ -286,11 +306,11 @@ def summed_up(
         why=fit.why,
         seconds=outcome.seconds,
         iterations=record.iteration,
-        evaluations=evaluations,
+        passes=evaluations,
         kept=outcome.kept,
         score=outcome.score,
         metric=metric,
-        seed=fit.seed,
+        random_state=fit.seed,
         notes=(*fit.notes, *fit.closing()),
         versions={
             "crfkit": _native.__version__,

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from crfkit._safe.fields import Fields
 from crfkit.data.opening import NotAFileError, open_file
 from crfkit.data.sink import write_bytes
-from crfkit.models.store import ModelFileError, OldFileError, pack, unpack
+from crfkit.errors import ModelFileError
+from crfkit.models.store import OldFileError, pack, unpack
 
 __all__ = ["read_tree", "write_tree"]
 

@@ -22,11 +22,11 @@ from crfkit.structures.chains.chain import Chain
 from crfkit.structures.gold import kind_of_gold
 from crfkit.training.data import checked_dataset
 from crfkit.training.events import Listener
+from crfkit.training.fit import SequenceValidation
 from crfkit.training.learners.induction.options import Induction
 from crfkit.training.learners.induction.ranking import Tokens
 from crfkit.training.learners.induction.report import Round
 from crfkit.training.learners.induction.run import InductionRun
-from crfkit.training.runs.validation import SequenceValidation
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
@@ -56,7 +56,7 @@ def induce(
     stop: Stop | None = None,
     seed: int = 0,
     threads: int | None = None,
-    told: Callable[[Round], object] | None = None,
+    on_round: Callable[[Round], object] | None = None,
     listeners: Sequence[Listener] = (),
     progress: bool | None = None,
 ) -> Induced:
@@ -77,9 +77,9 @@ def induce(
     objective : Likelihood, optional
         ``Likelihood(l2=1.0)`` by default; its l2 is the penalty of the gains too.
     optimizer, metric, stop, seed, threads, listeners, progress
-        Of the last training, as in `train`.
-    told : function, optional
-        Is called with each `Round` when it is done.
+        Options of the last training, as in `train`.
+    on_round : function, optional
+        Called with each `Round` when it is done.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def induce(
         told_of = run.described(tokens, found, added)
         seconds = time.perf_counter() - begun
         rounds.append(Round(r, tokens.wrong, len(tokens), told_of, len(run.keys), scored, seconds))
-        if told is not None:
-            told(rounds[-1])
+        if on_round is not None:
+            on_round(rounds[-1])
         if dev is None or scored > score:
             best, score, number = run.state(), scored, r
         elif r - number >= options.patience:
@@ -136,8 +136,8 @@ def induce(
         optimizer=optimizer,
         metric=metric,
         stop=stop or Stop(),
-        seed=seed,
-        threads=threads,
+        random_state=seed,
+        n_jobs=threads,
         listeners=listeners,
         progress=progress,
     )

@@ -17,7 +17,7 @@ class Induction:
     Parameters
     ----------
     rounds : int
-        So many at most.
+        The largest number of rounds.
     per_round : int
         Features that a round adds.
     beam : int
@@ -30,11 +30,11 @@ class Induction:
         that the model gets wrong, as McCallum (2003) does; 1: all. More tokens take more time and find
         better features, as a gain then counts what a feature would spoil.
     iterations : int
-        Of L-BFGS in a round.
+        Iterations of L-BFGS in a round.
     min_gain : float
         A feature must gain more.
     overlap : float
-        Of what the tokens of a feature could gain, the part that better features of the round may explain
+        The part of what the tokens of a feature could gain that better features of the round may explain
         already; a feature with more waits for another round. 1: none waits.
     patience : int
         With a dev set: rounds without a better score that end it.

@@ -78,7 +78,7 @@ def tokens_of(batch: Batch, p: Floats, weight: Floats, margin: float = 0.0) -> T
     p : array [P, L]
         Probabilities of the labels.
     weight : array [N]
-        Of the sequences.
+        Weights of the sequences.
     margin : float
         0: tokens that the model gets wrong; 1: all.
     """
@@ -157,7 +157,7 @@ def best_features(
 ) -> Found:
     """Return the features with the highest gains that are not chosen yet.
 
-    Of features that are true at the same tokens, with the same label, the simplest stands for all.
+    Where features are true at the same tokens, with the same label, the simplest stands for all.
     Conjunctions have two parts: those of the features that there are, and the atoms (attributes that are
     not conjunctions) with the highest gains. One part at least is an atom, and a conjunction must gain more
     than each of its parts would with the label: what is simple is tried first.
@@ -172,7 +172,7 @@ def best_features(
     parts : array [A]
         Atoms of each attribute: 1, or more for a conjunction.
     most : int
-        So many features at most.
+        The largest number of features.
     beam : int
         Atoms that need not be features yet to become parts.
     longest : int

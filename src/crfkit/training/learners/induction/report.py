@@ -90,7 +90,7 @@ def _lines(rounds: Iterable[Round]) -> Iterator[str]:
 
 
 def markdown(rounds: Iterable[Round], most: int | None = None) -> str:
-    """Return rounds as tables, with so many features of each at most."""
+    """Return rounds as tables, with at most that many features of each."""
     lines = []
     for one in rounds:
         lines += [f"## Round {one.number}", "", str(one), ""]

@@ -85,7 +85,7 @@ class InductionRun:
         return replace(data, batch=batch, attributes=names, extractor=made_by), chosen
 
     def train(self) -> Model:
-        """Train for a few iterations, from the weights of now."""
+        """Train for a few iterations, from the present weights."""
         ready, pairs = self.used(self.data, self.keys)
         fit = Fit(
             TrainingData(ready, self.threads),
