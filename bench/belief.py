@@ -140,7 +140,7 @@ def grids(rows: Rows, side: int, repetitions: int, threads: int) -> None:
             return BeliefPropagation(tol=0.0, sweeps=n).run(g, threads)
 
         first = least(whole, 1)
-        how = str(inference.marginals(grid, method=method, cliques=False, threads=threads).how)
+        how = str(inference.marginals(grid, method=method, cliques=False, threads=threads).info)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.add(name, "marginals, first call", first, f"{how}; peak {memory:.0f} MB")
         rows.add(name, "marginals, again", least(whole, repetitions))
@@ -173,7 +173,7 @@ def papers(rows: Rows, nodes: int, edges: int, repetitions: int, threads: int) -
             return inference.marginals(potentials, method=m, cliques=False, threads=threads)
 
         rows.add(name, f"a sweep, {schedule}", per_sweep(sweeps, 1, 11, repetitions))
-        how = str(inference.marginals(potentials, method=method, cliques=False, threads=threads).how)
+        how = str(inference.marginals(potentials, method=method, cliques=False, threads=threads).info)
         rows.add(name, f"marginals, {schedule}", least(whole, repetitions), how)
 
 

@@ -80,7 +80,7 @@ def sums(side: int, strengths: Iterable[float]) -> None:
             found, seconds = asked(inference.marginals, potentials, name)
             off = float(np.asarray(found.log_partition).ravel()[0] - float(right.log_partition))
             worst = np.abs(found["spin"] - right["spin"]).max()
-            said = "" if found.how.converged.all() else "  not converged"
+            said = "" if found.info.converged.all() else "  not converged"
             print(f"  {name:20s} {off:+10.4f} {worst:10.2g} {seconds:9.3f}{said}")
 
 
@@ -95,10 +95,10 @@ def best(problems: Sequence[tuple[str, GraphPotentials]]) -> None:
             except MethodError:
                 rows.append((name, None, "refuses", 0.0))
                 continue
-            score, upper = float(np.ravel(found.score)[0]), float(found.how.upper[0])
+            score, upper = float(np.ravel(found.score)[0]), float(found.info.upper[0])
             top = max(top, score)
             proved = (
-                "exact" if found.how.exact[0] else f"{upper - score:.4g}" if upper < np.inf else "no bound"
+                "exact" if found.info.exact[0] else f"{upper - score:.4g}" if upper < np.inf else "no bound"
             )
             rows.append((name, score, proved, seconds))
         print(f"\n{title}: below the best score {top:.4f}, gap, seconds")
@@ -124,7 +124,7 @@ def gaps(side: int, labels: int) -> None:
             start = time.perf_counter()
             found = inference.decode(scores, TRWS(sweeps=passes))
             seconds = time.perf_counter() - start
-            gap = 100.0 * (found.how.upper[0] - found.score) / abs(found.how.upper[0])
+            gap = 100.0 * (found.info.upper[0] - found.score) / abs(found.info.upper[0])
             print(
                 f"{side} x {side}, {labels} labels, {name}: {passes} passes, {seconds:.2f} s, gap {gap:.2f} %"
             )

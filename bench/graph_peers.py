@@ -55,7 +55,7 @@ def crfkit(query: str, model: str, method: str) -> Answer:
     else:
         found = graphs.decode(scores, method)
         answer = {"labels": found.labels["variable"].tolist()}
-    return {"read": read - begin, "answer": time.perf_counter() - read, "how": str(found.how), **answer}
+    return {"read": read - begin, "answer": time.perf_counter() - read, "how": str(found.info), **answer}
 
 
 def tables_of(model: str) -> tuple[list[int], dict[tuple[int, ...], Any]]:

@@ -69,7 +69,7 @@ def rows(ids: Any) -> Any:
 
 def accuracy(crf: GraphCRF, data: GraphBatch, method: Method) -> float:
     """Return the share of pixels with the right label."""
-    return float((crf.predict(data, method=method)["pixel"] == data.label).mean())
+    return float((crf.predict(data, method=method).ids["pixel"] == data.label).mean())
 
 
 def learners(l2: float) -> dict[str, list[tuple[Any, Method | None, int]]]:
@@ -101,7 +101,7 @@ def main() -> None:
             left = max(given.seconds - (time.perf_counter() - begun), 0.1)
             crf = GraphCRF(
                 train.graph,
-                objective,
+                objective=objective,
                 method=method,
                 selection="all",
                 init="zero" if model is None else model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ALWAYS", "NOT_YET", "REASONS", "TABLE", "VERBS"]
+__all__ = ["ALWAYS", "REASONS", "TABLE", "VERBS"]
 
 #: What every estimator has.
 ALWAYS = ("fit", "predict", "score", "evaluate", "save", "load")
@@ -56,19 +56,4 @@ TABLE = {
     "CodeCRF": "bfyyyyyyyy",
     "VotedPerceptron": "bfllllllll",
     "BayesianCRF": "bfyimmmmmg",
-}
-
-_READY = "FactorialCRF SkipChainCRF GridCRF MultiLabelCRF"
-
-#: Verb -> estimators where the table does not hold yet, and what is in the way. A stale line fails.
-NOT_YET: dict[str, tuple[str, str]] = {
-    "dev": (_READY, "graphs of y are not made"),
-    "partial_fit": ("HMM", "counts are not kept"),
-    "kbest": (_READY, "graphs of y are not made"),
-    "sample": (_READY, "graphs of y are not made"),
-    "log_prob": (_READY, "graphs of y are not made"),
-    "explain": (_READY, "graphs of y are not made"),
-    "save": (_READY, "how X becomes graphs is in no file; pickle works"),
-    "load": (_READY, "how X becomes graphs is in no file; pickle works"),
-    "grid search": ("FactorialCRF", "scikit-learn cannot cut these data into folds"),
 }

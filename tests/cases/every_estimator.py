@@ -26,7 +26,7 @@ from crfkit import (
 )
 from crfkit.estimators.classic import BayesianCRF, CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
 from crfkit.features.segments import phrase
-from crfkit.inference.graphs import GraphLabeling
+from crfkit.models.graph_answers import GraphLabels
 from crfkit.training import Boosting
 from tests.cases.graph_data import graphs
 
@@ -38,6 +38,7 @@ LABELS = [["a" if row[0] * row[1] > 0 else "b" if row[2] > 0 else "c" for row in
 ITEMS = [[{"sign": f"{row[0] * row[1]:.0f}", "third": f"{row[2]:.0f}"} for row in rows] for rows in ROWS]
 WORDS = [[f"{row[0] * row[1]:.0f}" for row in rows] for rows in ROWS]
 TAGS = [["O" if y == "c" else "B-N" if y == "a" else "I-N" for y in labels] for labels in LABELS]
+PAIRS = [list(zip(*columns, strict=True)) for columns in zip(LABELS, TAGS, strict=True)]
 IMAGES = [_RANDOM.normal(size=(3, 4, 2)) for _ in range(4)]
 MANY = _RANDOM.normal(size=(40, 3))
 FEW = Stop(max_iterations=30)
@@ -78,7 +79,8 @@ CASES: dict[str, Case] = {
     "KernelChainCRF of items": Case(lambda: KernelChainCRF(kernel="linear"), ITEMS, LABELS),
     "GraphCRF": Case(lambda: GraphCRF(graphs(0).graph, stop=FEW), graphs(0)),
     "BayesianCRF": Case(lambda: BayesianCRF(graphs(0).graph), graphs(0)),
-    "FactorialCRF": Case(lambda: FactorialCRF(stop=FEW), ITEMS, {"one": LABELS, "two": TAGS}),
+    "FactorialCRF": Case(lambda: FactorialCRF(stop=FEW), ITEMS, PAIRS),
+    "FactorialCRF of columns": Case(lambda: FactorialCRF(stop=FEW), ITEMS, {"one": LABELS, "two": TAGS}),
     "SkipChainCRF": Case(lambda: SkipChainCRF(equal="sign", where=None, stop=FEW), ITEMS, LABELS),
     "GridCRF": Case(
         lambda: GridCRF(stop=FEW), IMAGES, [(image[:, :, 0] > 0).astype(int) for image in IMAGES]
@@ -89,8 +91,8 @@ CASES: dict[str, Case] = {
 
 def same(one: Any, two: Any) -> bool:
     """Return whether two answers are equal, whatever form they have."""
-    if isinstance(one, GraphLabeling):
-        return same(dict(one.labels), dict(two.labels))
+    if isinstance(one, GraphLabels):
+        return same(dict(one), dict(two))
     if isinstance(one, dict):
         return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
     if isinstance(one, list) and one and isinstance(one[0], np.ndarray):

@@ -68,7 +68,7 @@ def test_json_has_everything(model: Path, tmp_path: Path) -> None:
     told = json.loads(out.read_text())
     assert (told["variables"], told["factors"], told["observed"]) == (4, 8, 1)
     assert told["labels"][1] == 2
-    assert told["how"]["exact"] is True
+    assert told["info"]["exact"] is True
     labels = {"variable": np.array(told["labels"])}
     assert told["score"] == pytest.approx(graphs.score(load_graph(model), labels))
     summed = json.loads(run("infer", model, "--query", "PR", "--json").stdout)

@@ -27,9 +27,9 @@ def sentences(seed: int, n: int = 30) -> tuple[list[list[list[str]]], list[list[
     return X, y
 
 
-def test_without_rungs_every_column_is_a_chain() -> None:
+def test_without_links_every_column_is_a_chain() -> None:
     X, y = sentences(0)
-    crf = FactorialCRF(rungs="none", stop=TIGHT).fit(X, y)
+    crf = FactorialCRF(links="none", stop=TIGHT).fit(X, y)
     for c in range(2):
         alone = ChainCRF(stop=TIGHT).fit(X, [[labels[c] for labels in each] for each in y])
         expected = alone.predict_proba(X)
@@ -37,7 +37,7 @@ def test_without_rungs_every_column_is_a_chain() -> None:
             np.testing.assert_allclose(found, wanted, atol=2e-6)
 
 
-def test_marginals_are_those_of_enumeration_and_rungs_join_columns() -> None:
+def test_marginals_are_those_of_enumeration_and_links_join_columns() -> None:
     X, y = sentences(1)
     crf = FactorialCRF().fit(X, y)
     short = [each[:3] for each in X]
@@ -45,8 +45,8 @@ def test_marginals_are_those_of_enumeration_and_rungs_join_columns() -> None:
     counted = FactorialCRF.predict_proba(clone_with(crf, Enumeration()), short)
     for name in ("0", "1"):
         np.testing.assert_allclose(np.concatenate(found[name]), np.concatenate(counted[name]), atol=1e-9)
-    assert crf.how_ is not None
-    assert crf.how_.exact.all()
+    assert crf.inference_info_ is not None
+    assert crf.inference_info_.exact.all()
     rung = crf.model_.tables()["0 1"]
     even = crf.classes_["1"].tolist().index("even")
     for a, label in enumerate(crf.classes_["0"]):
@@ -90,7 +90,7 @@ def test_predictions_look_like_y_and_hidden_labels_are_summed_out() -> None:
 
 def test_conventions_of_scikit_learn() -> None:
     X, y = sentences(4)
-    crf = FactorialCRF(rungs=[("0", "1")], objective=Likelihood(l2=0.5))
+    crf = FactorialCRF(links=[("0", "1")], objective=Likelihood(l2=0.5))
     assert clone(crf).get_params()["objective__l2"] == 0.5
     assert crf.set_params(objective__l2=2.0).get_params()["objective__l2"] == 2.0
     scores = cross_val_score(FactorialCRF(), X, y, cv=3)
@@ -131,10 +131,10 @@ def test_wrong_y_is_refused(y: Any, said: str) -> None:
 
 def test_wrong_options_are_refused() -> None:
     X, y = sentences(6, 3)
-    with pytest.raises(ValueError, match=r"rungs: \('0', '7'\) is not a pair of two columns"):
-        FactorialCRF(rungs=[("0", "7")]).fit(X, y)
-    with pytest.raises(ValueError, match="rungs"):
-        FactorialCRF().set_params(rungs="some").fit(X, y)
+    with pytest.raises(ValueError, match=r"links: \('0', '7'\) is not a pair of two columns"):
+        FactorialCRF(links=[("0", "7")]).fit(X, y)
+    with pytest.raises(ValueError, match="links"):
+        FactorialCRF().set_params(links="some").fit(X, y)
     crf = FactorialCRF().fit(X, y)
     with pytest.raises(ValueError, match="given: 'pos' is not a column; the columns are 0, 1"):
         crf.predict(X, given={"pos": y})

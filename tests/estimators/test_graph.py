@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,6 @@ def test_queries_are_those_of_inference() -> None:
     scores = crf.model_.potentials(data)
     gold = data.by_kind(np.asarray(data.label))
     assert crf.log_prob(data) == pytest.approx(np.asarray(inference.log_prob(scores, gold)))
-    assert crf.kbest(data, 3)["a"].tolist() == inference.kbest(scores, 3)["a"].tolist()
-    assert crf.sample(data, 4, random_state=7)["b"].tolist() == inference.sample(scores, 4, 7)["b"].tolist()
     assert crf.predict_proba(data, cliques=True).clique["rung"].shape == (8, 3, 2)
     right = [(crf.predict(data)[kind] == gold[kind]).mean() for kind in ("a", "b")]
     assert crf.score(data) == pytest.approx(np.mean(right))
@@ -93,6 +92,63 @@ def test_queries_are_those_of_inference() -> None:
     assert crf.predict(data, method="posterior")["a"].tolist() == likeliest.tolist()
     known = {"a": np.where(np.arange(8) % 2, gold["a"], -1)}
     assert (crf.predict(data, given=known)["a"][1::2] == gold["a"][1::2]).all()
+
+
+def test_answers_are_those_of_enumeration_graph_by_graph() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph, stop=Stop(max_iterations=9)).fit(data)
+    scores, N = crf.model_.potentials(data), data.graphs
+    best, found = inference.decode(scores, "enumeration"), crf.predict(data)
+    assert found.score == pytest.approx(np.asarray(best.score))
+    assert (len(found), [*found], found.info.exact.all()) == (N, [*data.graph.kinds], True)
+    listed, drawn = crf.kbest(data, 5), crf.sample(data, 4000, random_state=7)
+    assert len(listed) == len(drawn) == len(found.split()) == N
+    shares = crf.predict_proba(data)
+    expected = inference.marginals(scores, method="enumeration")
+    for n in range(N):
+        one = inference.kbest(scores.select([n]), 5, method="enumeration")[0]
+        total = np.asarray(inference.log_partition(scores.select([n]), method="enumeration"))[0]
+        assert [each.log_prob for each in listed[n]] == pytest.approx((one.score - total).tolist(), abs=1e-9)
+        for i, each in enumerate(listed[n]):
+            assert each.probability == pytest.approx(np.exp(each.log_prob))
+            assert {kind: ids.tolist() for kind, ids in each.labels.items()} == {
+                kind: ids[i].tolist() for kind, ids in one.labels.items()
+            }
+        assert {k: v.tolist() for k, v in found.split()[n].items()} == {
+            k: v.tolist() for k, v in listed[n][0].labels.items()
+        }
+        for kind, share in shares.split()[n].items():
+            counted = [(np.array([draw[kind] for draw in drawn[n]]) == y).mean(axis=0) for y in range(2)]
+            np.testing.assert_allclose(np.stack(counted, axis=1), share[:, :2], atol=0.05)
+    for kind in data.graph.kinds:
+        np.testing.assert_allclose(shares[kind], expected[kind], atol=1e-9)
+    entropy = np.asarray(inference.entropy(scores, method="enumeration"))
+    assert crf.entropy(data) == pytest.approx(entropy, abs=1e-9)
+
+
+def test_one_graph_has_answers_as_a_batch_of_one() -> None:
+    graph = Graph({"pos": ["N", "V"]}, step=["pos", "pos"])
+    data = graph.batch(labels={"pos": ["N", "V", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
+    assert data.single
+    crf = GraphCRF(graph).fit(data)
+    assert len(crf.predict(data)) == len(crf.kbest(data, 9)) == len(crf.entropy(data)) == 1
+    assert len(crf.kbest(data, 9)[0]) == 8
+    assert np.exp([each.log_prob for each in crf.kbest(data, 9)[0]]).sum() == pytest.approx(1.0)
+    assert crf.predict_proba(data).log_partition.shape == crf.log_prob(data).shape == (1,)
+    given = crf.kbest(data, 9, given={"pos": ["V", None, None]})[0]
+    assert [each.labels["pos"][0] for each in given] == ["V"] * 4
+    assert np.exp([each.log_prob for each in given]).sum() == pytest.approx(1.0)
+
+
+def test_weights_of_graphs_count_in_the_score() -> None:
+    data = graphs(0)
+    crf = GraphCRF(data.graph, stop=Stop(max_iterations=3)).fit(data)
+    each = [crf.score(data.select([n])) for n in range(data.graphs)]
+    known = np.bincount(data.graph_of[np.asarray(data.label) >= 0])
+    weight = np.array([2.0, 0.0, 1.0])
+    assert crf.score(data, sample_weight=weight) == pytest.approx((weight * known) @ each / (weight @ known))
+    with pytest.raises(ValueError, match="the labels of graphs are in X"):
+        crf.log_prob(data, [0])
 
 
 def test_log_likelihood_sums_over_hidden_labels() -> None:
@@ -121,7 +177,7 @@ def test_searches_and_folds_take_a_batch() -> None:
 def test_objectives_that_ask_nothing_say_so() -> None:
     data = graphs(0)
     crf = GraphCRF(data.graph, objective="pseudo-likelihood").fit(data)
-    assert set(crf.how_.method) == {"none"}
+    assert set(crf.inference_info_.method) == {"none"}
 
 
 # ---- labels -------------------------------------------------------------------------------------------
@@ -132,10 +188,10 @@ def test_labels_by_name() -> None:
     data = graph.batch(labels={"pos": ["N", "V", None], "state": [0, 1, -1]})
     assert np.asarray(data.label).tolist() == [0, 1, -1, 0, 1, -1]
     crf = GraphCRF(graph).fit(data)
-    assert crf.predict(data, given={"pos": ["N", "V", "V"]}).names("pos").tolist() == ["N", "V", "V"]
-    assert crf.kbest(data, 20).names("pos").shape == (20, 3)
-    with pytest.raises(ValueError, match="the labels of kind 'state' have no names"):
-        crf.predict(data).names("state")
+    found = crf.predict(data, given={"pos": ["N", "V", "V"]})
+    assert found["pos"].tolist() == ["N", "V", "V"]
+    assert found.ids["pos"].tolist() == [0, 1, 1]
+    assert found["state"].tolist() == found.ids["state"].tolist()
     with pytest.raises(ValueError, match=r"labels\['pos'\]\[1\] is 'X', which is not a label of this kind"):
         graph.batch(labels={"pos": np.array(["N", "X"])}, sizes={"state": 2})
     with pytest.raises(ValueError, match=r"labels\['state'\] are not numbers, and the labels of this kind"):
@@ -222,21 +278,21 @@ def test_how_covers_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for hidden in (False, True):
         data = graphs(0, hidden)
         crf = GraphCRF(data.graph).fit(data)
-        assert crf.how_.exact.tolist() == [True, True, True]
-        assert crf.how_.exact.mean() == 1.0
-        assert set(crf.how_.method) == {"elimination"}
+        assert crf.inference_info_.exact.tolist() == [True, True, True]
+        assert crf.inference_info_.exact.mean() == 1.0
+        assert set(crf.inference_info_.method) == {"elimination"}
 
 
 def test_what_is_too_wide_is_said_and_not_certified() -> None:
     data = grid(0)
     made = GraphCRF(data.graph, method=Auto(budget=40)).fit(data)
-    assert made.how_.exact.tolist() == [False, True]
+    assert made.inference_info_.exact.tolist() == [False, True]
     training = made.model_.training
     assert training is not None
     assert any("50 % of the answers about graphs were exact" in note for note in training.notes)
     assert np.isnan(training.gap)
     exact = GraphCRF(data.graph).fit(data)
-    assert exact.how_.exact.all()
+    assert exact.inference_info_.exact.all()
     assert exact.model_.training is not None
     assert np.isfinite(exact.model_.training.gap)
     assert not any("answers about graphs" in note for note in exact.model_.training.notes)
@@ -247,7 +303,7 @@ def test_a_method_that_does_not_converge_is_warned_of() -> None:
     crf = GraphCRF(data.graph, method=BeliefPropagation(sweeps=1, tol=1e-15))
     with pytest.warns(ConvergenceWarning, match=r"did not converge for .* % of the graphs .*BeliefProp"):
         crf.fit(data)
-    assert not crf.how_.converged.all()
+    assert not crf.inference_info_.converged.all()
 
 
 # ---- early errors -------------------------------------------------------------------------------------
@@ -332,17 +388,17 @@ def test_errors_of_queries() -> None:
     )
     with pytest.raises(ValueError, match="clique 'word' has no features in the batch"):
         crf.predict(bare)
-    with pytest.raises(ValueError, match="X has no labels to compare with"):
-        crf.score(bare)
+    with pytest.raises(ValueError, match=r"X has no labels; give graph\.batch\(labels=\.\.\.\)"):
+        crf.score(replace(data, label=None))
     with pytest.raises(ValueError, match=r"given is 'gold', expected labels by kind"):
-        crf.predict(data, given="gold")  # type: ignore[arg-type]
+        crf.predict(data, given="gold")
     with pytest.raises(ValueError, match="'c' is not a kind of the graph"):
         crf.score(data, kind="c")
     with pytest.raises(TypeError, match="given is 3, expected labels by kind"):
-        crf.predict(data, given=3)  # type: ignore[arg-type]
+        crf.predict(data, given=3)
     for variable in ("a", ("a", 1.5), ("a",), 0):
         with pytest.raises(TypeError, match="expected a variable: its kind and its number"):
-            crf.explain(data[0], variable)  # type: ignore[arg-type]
+            crf.explain(data[0], variable)
 
 
 def test_a_clique_without_factors_is_noted() -> None:

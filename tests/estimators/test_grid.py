@@ -12,6 +12,7 @@ from sklearn.model_selection import cross_val_score
 
 from crfkit import GridCRF, Likelihood, Stop
 from crfkit.inference.methods import BeliefPropagation, Enumeration
+from crfkit.models.grounding.images import Images
 
 FEW = Stop(max_iterations=20)
 
@@ -26,7 +27,7 @@ def squares(seed: int, n: int = 4, scale: float = 0.7) -> tuple[list[NDArray[Any
 
 def test_neighbors_help_and_answers_have_the_shapes_of_images() -> None:
     X, y = squares(0)
-    crf = GridCRF(cells="potts").fit(X, y)
+    crf = GridCRF(tying="potts").fit(X, y)
     alone = np.mean([np.mean((x[:, :, 0] > 0.5) == (label == 7)) for x, label in zip(X, y, strict=True)])
     assert crf.score(X, y) > alone + 0.05
     assert crf.classes_.tolist() == [3, 7]
@@ -52,18 +53,20 @@ def test_contrast_scales_neighbors() -> None:
     X = [np.array([[[0.0, 5.0], [1.0, -5.0], [1.0, 0.0]]])]
     y = [np.array([[0, 1, 1]])]
     crf = GridCRF(contrast="exp", channels=[0], stop=FEW).fit(X, y)
-    assert crf.contrast_variance_ == pytest.approx(1.0)  # twice the mean of 1 and 0
+    assert isinstance(crf.model_.grounding, Images)
+    assert crf.model_.grounding.contrast == pytest.approx(1.0)  # twice the mean of 1 and 0
     dense = crf.batch(X).features["right"].dense
     assert dense is not None
     np.testing.assert_allclose(dense[:, 0], [np.exp(-1.0), 1.0])
     flat = GridCRF(contrast="exp", stop=FEW).fit([np.zeros((2, 2, 1))], [np.array([[0, 1], [1, 1]])])
-    assert flat.contrast_variance_ == 1.0, "all pixels are alike"
+    assert isinstance(flat.model_.grounding, Images)
+    assert flat.model_.grounding.contrast == 1.0, "all pixels are alike"
 
 
 def test_void_pixels_are_hidden_and_do_not_count() -> None:
     X, y = squares(2)
     marked = [np.where(np.indices(label.shape)[1] == 0, 255, label) for label in y]
-    crf = GridCRF(void=255, cells="same", objective=Likelihood(), method=BeliefPropagation(), stop=FEW)
+    crf = GridCRF(void=255, tying="same", objective=Likelihood(), method=BeliefPropagation(), stop=FEW)
     crf.fit(X, marked)
     assert crf.classes_.tolist() == [3, 7]
     seen = np.concatenate([p[:, 1:].ravel() for p in crf.predict(X)])

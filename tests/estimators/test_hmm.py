@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -260,3 +261,57 @@ def test_what_is_refused(options: dict[str, Any], X: Any, y: Any, says: str) -> 
 def test_what_has_a_wrong_type(wrong: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=f"{next(iter(wrong))} is "):
         HMM(**wrong).fit(W)
+
+
+def test_learning_on_is_learning_from_all() -> None:
+    several: list[dict[str, Any]] = [
+        {},
+        {"min_count": 2},
+        {"features": "w[0]; shape(w)[0]", "min_count": 2},
+        {"smoothing": EVEN},
+    ]
+    for options, half in product(several, (1, 3)):
+        weight = np.random.default_rng(1).uniform(0.5, 2.0, len(W))
+        whole = HMM(**options).fit(W, Y, sample_weight=weight)
+        made = HMM(**options)
+        for part in (slice(0, half), slice(half, half + 1), slice(half + 1, None)):
+            made.partial_fit(W[part], Y[part], sample_weight=weight[part])
+            made = pickle.loads(pickle.dumps(made))
+        assert made.symbols_ == whole.symbols_
+        assert made.classes_.tolist() == whole.classes_.tolist()
+        for name in ("start_", "transition_", "end_", "emission_"):
+            np.testing.assert_allclose(getattr(made, name), getattr(whole, name), rtol=1e-12)
+        assert made.history_ == pytest.approx(whole.history_, rel=1e-12)
+        assert made.predict(W_TEST) == whole.predict(W_TEST)
+        np.testing.assert_allclose(made.log_likelihood(W_TEST), whole.log_likelihood(W_TEST), rtol=1e-10)
+
+
+def test_a_rare_word_becomes_known_when_it_comes_again() -> None:
+    made = HMM(min_count=2).fit([["a", "b"], ["a"]], [["D", "N"], ["D"]])
+    assert made.symbols_ == ["w[0]=a", "<unknown>"]
+    made.partial_fit([["b", "c"]], [["X", "N"]], classes=["Y"])
+    assert made.symbols_ == ["w[0]=a", "w[0]=b", "<unknown>"]
+    assert made.classes_.tolist() == ["D", "N", "X", "Y"]
+    added = made.smoothing.emission
+    right = (np.array([0.0, 1.0, 1.0]) + added) / (2.0 + 3 * added)  # of N: b and c
+    np.testing.assert_allclose(made.emission_[1], right)
+
+
+def test_distributions_of_labels_add_up_too() -> None:
+    X, y = [["a", "b"], ["b", "a"]], [[{"D": 0.25, "N": 0.75}, "N"], ["D", "N"]]
+    made = HMM().partial_fit(X[:1], y[:1]).partial_fit(X[1:], y[1:])
+    np.testing.assert_allclose(made.emission_, HMM().fit(X, y).emission_)
+
+
+def test_learning_on_is_absent_where_it_is_not_exact(tmp_path: Path) -> None:
+    hidden = HMM(labels=2).fit([["a", "b", "a"]])
+    assert not hasattr(hidden, "partial_fit")
+    with pytest.raises(AttributeError, match="HMM has no partial_fit: counts of labeled data are not there"):
+        hidden.partial_fit([["a"]], [["0"]])
+    made = HMM().fit(W, Y)
+    with pytest.raises(ValueError, match="partial_fit needs the label of each position"):
+        made.partial_fit([["a", "b"]], [["D", None]])
+    made.save(tmp_path / "m.crf")
+    assert not hasattr(HMM.load(tmp_path / "m.crf"), "partial_fit")
+    assert hasattr(HMM.load(tmp_path / "m.crf").fit(W, Y), "partial_fit")
+    assert hasattr(clone(hidden), "partial_fit")

@@ -34,8 +34,8 @@ def test_edges_carry_evidence_that_a_chain_cannot() -> None:
     X, y = documents(0)
     crf = SkipChainCRF(features="w[-1..0]", objective=Likelihood(l2=0.1)).fit(X, y)
     assert crf.score(X, y) == 1.0
-    assert crf.how_ is not None
-    assert crf.how_.exact.all()
+    assert crf.inference_info_ is not None
+    assert crf.inference_info_.exact.all()
     alone = SkipChainCRF(features="w[-1..0]", objective=Likelihood(l2=0.1), pairs=lambda x: [(0, 1)]).fit(
         X, y
     )

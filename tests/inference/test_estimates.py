@@ -16,7 +16,7 @@ from tests.cases.graphs import chain_graph, grid, random_graph
 @pytest.mark.parametrize("seed", range(5))
 def test_cells_of_elimination_are_those_that_it_keeps(seed: int) -> None:
     scores = random_graph(np.random.default_rng(seed), graphs=3)
-    kept = inference.log_partition(scores, method=Elimination()).how.cells
+    kept = inference.log_partition(scores, method=Elimination()).info.cells
     assert scores.estimate()["elimination"].cells == kept.max()
 
 

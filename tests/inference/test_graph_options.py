@@ -107,7 +107,7 @@ def test_several_labelings_of_a_batch_are_one_sequence_for_each_graph(query: str
     for n, one in enumerate(found):
         alone = inference.kbest(scores.select([n]), 4)
         assert one["token"].shape[1] == alone["token"].shape[1]
-        assert one.how.method.tolist() == ["elimination"]
+        assert one.info.method.tolist() == ["elimination"]
         for labeling in one:
             assert {kind: len(ids) for kind, ids in labeling.labels.items()} == {
                 "token": [3, 0, 2][n],
@@ -133,29 +133,29 @@ def test_exact_answers_bound_themselves(method: Any, seed: int) -> None:
         inference.marginals(scores, method=method).log_partition,
         inference.log_prob(scores, inference.decode(scores), method=method),
     ):
-        exact, value = found.how.exact, np.atleast_1d(np.asarray(found))
+        exact, value = found.info.exact, np.atleast_1d(np.asarray(found))
         assert method is not None or exact.all()
-        assert found.how.lower[exact].tolist() == found.how.upper[exact].tolist() == value[exact].tolist()
+        assert found.info.lower[exact].tolist() == found.info.upper[exact].tolist() == value[exact].tolist()
     best = inference.decode(scores, method=method)
-    exact, value = best.how.exact, np.atleast_1d(best.score)
-    assert best.how.lower[exact].tolist() == best.how.upper[exact].tolist() == value[exact].tolist()
+    exact, value = best.info.exact, np.atleast_1d(best.score)
+    assert best.info.lower[exact].tolist() == best.info.upper[exact].tolist() == value[exact].tolist()
 
 
 def test_bounds_of_log_z_are_none_of_the_entropy() -> None:
     scores = cycle(np.random.default_rng(0), 5, 3)
-    assert inference.log_partition(scores, method=MeanField()).how.lower[0] > -np.inf
-    assert inference.entropy(scores, method=MeanField()).how.lower[0] == -np.inf
+    assert inference.log_partition(scores, method=MeanField()).info.lower[0] > -np.inf
+    assert inference.entropy(scores, method=MeanField()).info.lower[0] == -np.inf
     labels = inference.decode(scores)
     found = inference.log_prob(scores, labels, method=MeanField())
-    assert found.how.upper[0] >= inference.log_prob(scores, labels)
-    assert found.how.lower[0] == -np.inf
+    assert found.info.upper[0] >= inference.log_prob(scores, labels)
+    assert found.info.lower[0] == -np.inf
 
 
 def test_a_forbidden_labeling_has_bounds_too() -> None:
     scores = Graph.from_factors([2, 2], [([0, 1], [[-np.inf, 0.0], [0.0, 0.0]])])
     for method in (None, MeanField()):
         found = inference.log_prob(scores, {"variable": [0, 0]}, method=method)
-        assert (float(found), found.how.lower.tolist(), found.how.upper.tolist()) == (
+        assert (float(found), found.info.lower.tolist(), found.info.upper.tolist()) == (
             -np.inf,
             [-np.inf],
             [-np.inf],

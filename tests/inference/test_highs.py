@@ -93,7 +93,7 @@ def test_what_takes_longer_than_its_time_here_goes_elsewhere(monkeypatch: pytest
 
     monkeypatch.setattr(highs, "_aside", aside)
     monkeypatch.setattr(highs, "_HERE", 0.05)
-    assert not IntegerProgram().best(hard(12, 4), 1).how.converged[0]
+    assert not IntegerProgram().best(hard(12, 4), 1).info.converged[0]
     assert asked == [None]
     asked.clear()
     IntegerProgram(seconds=0.02).best(hard(12, 4), 1)
@@ -108,7 +108,7 @@ def test_time_ends_in_another_process(elsewhere: list[Any]) -> None:
     begun = time.monotonic()
     found = IntegerProgram(seconds=1.5).best(hard(20), 1)
     assert elsewhere
-    assert not found.how.converged[0]
+    assert not found.info.converged[0]
     assert time.monotonic() - begun < 30.0
 
 

@@ -70,11 +70,14 @@ def test_queries_of_graphs_are_those_of_inference() -> None:
     scores = model.potentials(data)
     assert model.labels == {"token": ("D", "N"), "size": ("0", "1")}
     assert model.entropy(data).tolist() == inference.entropy(scores).tolist()
-    assert model.kbest(data, 3)["token"].tolist() == inference.kbest(scores, 3)["token"].tolist()
-    drawn = inference.sample(scores, 5, 7)
-    assert model.sample(data, 5, random_state=7)["token"].tolist() == drawn["token"].tolist()
+    listed, drawn = inference.kbest(scores, 3), inference.sample(scores, 5, 7)
+    answers = zip(model.kbest(data, 3), model.sample(data, 5, random_state=7), strict=True)
+    for n, (several, draws) in enumerate(answers):
+        right = listed[n].names("token").tolist()
+        assert [each.labels["token"].tolist() for each in several] == right
+        assert [each["token"].tolist() for each in draws] == drawn[n].names("token").tolist()
     known = {"token": ["N", None, None, None, None]}
-    assert model.kbest(data, 1, given=known)["token"][0, 0] == 1
+    assert model.kbest(data, 1, given=known)[0][0].labels["token"][0] == "N"
 
 
 def test_graphs_are_judged_by_kind_and_by_functions() -> None:

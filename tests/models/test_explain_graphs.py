@@ -68,8 +68,8 @@ def test_it_names_factors_attributes_and_variables() -> None:
     text = str(told)
     assert text.startswith("token 0 is person (p = 0.")
     assert "token 0 person, not other" in text
-    assert told.how is not None
-    assert told.how.exact.all()
+    assert told.info is not None
+    assert told.info.exact.all()
 
 
 def test_given_labels_and_impossible_ones() -> None:
@@ -94,7 +94,7 @@ def test_errors() -> None:
         with pytest.raises(ValueError, match=message):
             crf.explain(data, at)
     with pytest.raises(TypeError, match="at is 0, expected a variable: its kind and its number"):
-        crf.explain(data, 0)  # type: ignore[arg-type]
+        crf.explain(data, 0)
     several = graphs(0)
     with pytest.raises(ValueError, match="graphs; explain one at a time"):
         GraphCRF(several.graph).fit(several).explain(several)

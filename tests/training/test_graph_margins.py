@@ -171,7 +171,7 @@ def test_attractive_graphs_stay_submodular() -> None:
     assert training is not None
     assert training.converged
     assert "Within" in training.certificate
-    assert crf.predict(batch, method=MinCut()).how.exact.all()
+    assert crf.predict(batch, method=MinCut()).info.exact.all()
     other = GraphCRF(batch.graph, **{**given, "n_jobs": 2}).fit(batch)
     np.testing.assert_array_equal(crf.model_.w, other.model_.w)
 
@@ -179,8 +179,12 @@ def test_attractive_graphs_stay_submodular() -> None:
 @pytest.mark.parametrize("method", [TRWS(sweeps=1), ICM()])
 def test_certificates_hold_where_labelings_are_not_the_best(method: Any) -> None:
     batch = loops(11, L=3)
-    exact = GraphCRF(batch.graph, MaxMargin(l2=0.2), stop=Stop(tolerance=1e-4)).fit(batch).model_.training
-    crf = GraphCRF(batch.graph, MaxMargin(l2=0.2), method=method, stop=Stop(max_iterations=60))
+    exact = (
+        GraphCRF(batch.graph, objective=MaxMargin(l2=0.2), stop=Stop(tolerance=1e-4))
+        .fit(batch)
+        .model_.training
+    )
+    crf = GraphCRF(batch.graph, objective=MaxMargin(l2=0.2), method=method, stop=Stop(max_iterations=60))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         training = crf.fit(batch).model_.training
@@ -278,4 +282,4 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="only max-margin"):
         GraphCRF(loops(9).graph, objective=Likelihood(), optimizer="bcfw").fit(loops(9))
     with pytest.raises(ValueError, match="weights of graphs other than 1"):
-        GraphCRF(loops(9).graph, Perceptron()).fit(loops(9), sample_weight=np.full(8, 2.0))
+        GraphCRF(loops(9).graph, objective=Perceptron()).fit(loops(9), sample_weight=np.full(8, 2.0))

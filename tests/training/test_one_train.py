@@ -52,7 +52,7 @@ def test_graphs_are_trained_as_by_their_estimator(tmp_path: Path) -> None:
     assert model.training is not None
     assert model.training.metric == "accuracy"
     assert model.training.score == crf.score(batch) == 1.0
-    assert str(model.how) == str(crf.how_)
+    assert str(model.info) == str(crf.inference_info_)
     assert isinstance(told[-1], Finished)
     assert list((tmp_path / "run").iterdir())
 

@@ -330,11 +330,11 @@ def test_a_method_for_graphs_answers_and_refuses(made: ModuleType, monkeypatch: 
     for seed in range(10):
         scores = random_graph(np.random.default_rng(seed), forbidden=0.0)
         found, right = inference.decode(scores, method="greedy"), inference.decode(scores)
-        assert (found.how.lower <= right.score + 1e-9).all()
-        assert (right.score <= found.how.upper + 1e-9).all()
+        assert (found.info.lower <= right.score + 1e-9).all()
+        assert (right.score <= found.info.upper + 1e-9).all()
         np.testing.assert_allclose(found.score, inference.score(scores, found))
     alone = Graph.from_factors([2, 3], [([0], [0.0, 1.0]), ([1], [0.0, 3.0, 1.0])])
-    assert inference.decode(alone, method="greedy").how.exact.all()
+    assert inference.decode(alone, method="greedy").info.exact.all()
     with pytest.raises(MethodError, match="greedy cannot give marginals"):
         inference.marginals(alone, method="greedy")
     never = Graph.from_factors([2, 2], [([0], [0.0, 1.0]), ([0, 1], [[0.0, 0.0], [-np.inf, -np.inf]])])

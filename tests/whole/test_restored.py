@@ -57,9 +57,9 @@ def used(name: str, made: Any) -> Any:
         found = crfkit.inference.marginals(made, threads=1)
         return str(found), str(crfkit.inference.decode(made, threads=1))
     if name == "GraphMarginals":
-        return str(made), str(made.how), str(made.log_partition)
+        return str(made), str(made.info), str(made.log_partition)
     if name in ("Number", "Numbers"):
-        return np.asarray(made).tolist(), str(made.how)
+        return np.asarray(made).tolist(), str(made.info)
     return str(made)
 
 

@@ -78,9 +78,9 @@ class GraphTagger:
             ids = [*(() if columns is None else columns.ids)]
             for kind in self.kinds:
                 alphabets.append(Alphabet(self.names(kind)))
-                ids.append(np.ascontiguousarray(best[kind], dtype=np.int32))
+                ids.append(np.ascontiguousarray(best.ids[kind], dtype=np.int32))
             return render_lines([each._native for each in alphabets], ids, block.seq_ptr)
-        found = {kind: [self.names(kind)[y] for y in best[kind].tolist()] for kind in self.kinds}
+        found = {kind: [self.names(kind)[y] for y in best.ids[kind].tolist()] for kind in self.kinds}
         share = self._marginals(batch) if marginals else None
         given = {} if columns is None else dict(zip(columns.names, columns.strings(), strict=True))
         ptr = block.seq_ptr.tolist()
@@ -120,7 +120,7 @@ class GraphTagger:
             truth = gold_columns(self.form, block)
             best = self.model.predict(self.batch(block), threads=self.threads)
             for kind in self.kinds:
-                labels = [self.names(kind)[y] for y in best[kind].tolist()]
+                labels = [self.names(kind)[y] for y in best.ids[kind].tolist()]
                 gold[kind] += sequences(truth[kind], block)
                 found[kind] += sequences(labels, block)
         return gold, found
@@ -138,7 +138,7 @@ class GraphTagger:
 def kind_of(decision: Decision) -> str:
     """Return the kind of the variable that a decision is about."""
     assert isinstance(decision.at, tuple)
-    return decision.at[0]
+    return str(decision.at[0])
 
 
 def plain_decision(decision: Decision) -> dict[str, Any]:

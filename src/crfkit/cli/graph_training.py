@@ -150,7 +150,7 @@ def train_graphs(
             raise KeyboardInterrupt  # nothing was learned that could take the place of a file
         with interrupts():
             keeper.save(model)
-            say(f"how graphs were answered: {model.how}")
+            say(f"how graphs were answered: {model.info}")
             told(model)
             if as_json:
                 print(json.dumps({"model": output, **summary(model)}, ensure_ascii=False))

@@ -97,7 +97,7 @@ def infer(
                 "factors": batch.factors,
                 "observed": 0 if potentials.observed is None else int((potentials.observed >= 0).sum()),
                 **told,
-                "how": _described(how),
+                "info": _described(how),
                 "seconds": {"read": read - started, "answer": done - read},
             }
         )
@@ -138,15 +138,15 @@ def _answer(
         if task == "PR":
             total = graphs.log_partition(potentials, method=method, threads=threads)
             log10, ln = float(total) / math.log(10.0), float(total)
-            return result_text(task, log10), {"log10_z": _plain(log10), "ln_z": _plain(ln)}, total.how
+            return result_text(task, log10), {"log10_z": _plain(log10), "ln_z": _plain(ln)}, total.info
         if task == "MAR":
             found = graphs.marginals(potentials, cliques=False, method=method, threads=threads)
             rows = found.node["variable"]
             told = {"ln_z": _plain(float(found.log_partition)), "marginals": [row.tolist() for row in rows]}
-            return result_text(task, rows), told, found.how
+            return result_text(task, rows), told, found.info
         best = graphs.decode(potentials, method, threads=threads)
         labels = best.labels["variable"].tolist()
-        return result_text(task, labels), {"score": best.score, "labels": labels}, best.how
+        return result_text(task, labels), {"score": best.score, "labels": labels}, best.info
     except MethodError as error:
         raise ValueError(f"{model}: {error} (here: --inference-method, --set method.FIELD=VALUE)") from None
     except InfeasibleError:

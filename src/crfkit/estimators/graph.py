@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from crfkit.estimators.graph_queries import GraphQueries
+from crfkit.estimators.keeping import recorded
 from crfkit.estimators.parameters import Trained
 from crfkit.inference.methods.method import Method
-from crfkit.models.graph_model import GraphMetric
+from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 from crfkit.training.events import Listener
@@ -41,8 +42,8 @@ class GraphCRF(GraphQueries, Trained):
         "auto" takes the fastest sound one; "em" is expectation maximization, for hidden labels.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Who sums and maximizes in training, and who sums in `predict_proba` and `log_prob`. Default:
-        exact where the tables of a component have at most 2**22 cells, else belief propagation; ``how_`` and
-        ``model_.training.notes`` say which.
+        exact where the tables of a component have at most 2**22 cells, else belief propagation;
+        ``inference_info_`` and ``model_.training.notes`` say which.
     selection : FeatureSelection, or one of "observed", "all"
         Which weights attributes get: for the labels that they occur with, or for all.
     stop : Stop
@@ -68,8 +69,8 @@ class GraphCRF(GraphQueries, Trained):
     ----------
     model_ : GraphModel
         The weights; ``model_.tables()`` shows them by clique, ``model_.training`` how they were learned.
-    how_ : How
-        How the last evaluation of training was answered, graph by graph: ``how_.exact.mean()``.
+    inference_info_ : How
+        How the last evaluation of training was answered, graph by graph: ``inference_info_.exact.mean()``.
     n_iter_ : int
         Iterations of the training that was kept.
 
@@ -92,9 +93,9 @@ class GraphCRF(GraphQueries, Trained):
     ...     features={"word": np.eye(3)[[0, 1, 2, 0, 1]]},
     ... )
     >>> crf = GraphCRF(graph).fit(data)
-    >>> crf.predict(data)["token"].tolist(), crf.predict(data).names("token").tolist()
-    ([0, 1, 1, 0, 1], ['D', 'N', 'N', 'D', 'N'])
-    >>> crf.score(data), crf.how_.exact.mean()
+    >>> crf.predict(data)["token"].tolist(), crf.predict(data).ids["token"].tolist()
+    (['D', 'N', 'N', 'D', 'N'], [0, 1, 1, 0, 1])
+    >>> crf.score(data), crf.inference_info_.exact.mean()
     (1.0, np.float64(1.0))
     """
 
@@ -109,6 +110,10 @@ class GraphCRF(GraphQueries, Trained):
         tags.target_tags.required = False  # the labels are in X
         tags.input_tags.dict = tags.input_tags.string = tags.input_tags.sparse = False
         return tags
+
+    @classmethod
+    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+        return {"graph": model.graph} if model.grounding is None else None
 
     @property
     def _summing(self) -> Method:
@@ -174,8 +179,9 @@ class GraphCRF(GraphQueries, Trained):
                 listeners=listeners,
                 progress=progress,
             )
-            assert self.model_.how is not None
-            self.how_ = self.model_.how
+            self.model_ = recorded(self, self.model_)
+            assert self.model_.info is not None
+            self.inference_info_ = self.model_.info
             self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
         pass_on(self.model_.training)
         return self

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit import inference
 from crfkit.estimators.base import learned
 from crfkit.estimators.judged import Judged
-from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
+from crfkit.estimators.keeping import InFiles
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
-from crfkit.models.graph_model import Given, GraphModel
-from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.models.graph_model import GraphModel
+from crfkit.models.results import Candidate
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphQueries"]
 
 
-class GraphQueries(Judged):
+class GraphQueries(Judged, InFiles):
     """Queries of an estimator with a fitted model of graphs.
 
     `predict`, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are given a
@@ -48,158 +45,154 @@ class GraphQueries(Judged):
         check_is_fitted(self, "model_")
         return self.model_
 
-    def predict(
-        self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None
-    ) -> GraphLabeling:
-        """Return the best labeling by kind: ``predict(X)["token"]`` is [V].
+    def predict(self, X: Any, *, given: Any = None, method: Method | str | None = None) -> Any:
+        """Return the best labels: of graphs by kind, of samples in the form that y had.
+
+        ``predict(X)["token"]`` are the labels of a kind, [V], ``predict(X).ids["token"]`` their ids,
+        ``predict(X).split()[n]`` the labels of graph n, and ``predict(X).info`` says how they were found.
 
         Parameters
         ----------
-        X : GraphBatch
-            Labels that it has are not looked at, unless `given` says so.
+        X : GraphBatch, or samples as in `fit`
+            Labels that graphs have are not looked at, unless `given` says so.
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": the known
-            labels of X, as for a network of which a part is labeled.
+            labels of X, as for a network of which a part is labeled. Of samples: in the form of y.
         method : a method of `crfkit.inference.methods`, or its name, optional
             "posterior": the likeliest label of each variable.
         """
-        if method == "posterior":
-            return self._posterior(X, given)
-        return self._model.predict(X, given=given, method=method, threads=self._threads)
-
-    def _posterior(self, X: GraphBatch, given: Given) -> GraphLabeling:
-        scores = self._model.given(X, given, threads=self._threads)
-        p = inference.marginals(scores, cliques=False, method=self._summing, threads=self._threads)
-        labels = {kind: np.argmax(each, axis=1).astype(np.int32) for kind, each in p.node.items()}
-        return GraphLabeling(labels, inference.score(scores, labels), p.how.unbounded(), X.graph.kinds)
+        return self._model._best(self._taken(X), given, method, self._summing, self._threads)
 
     def predict_proba(
-        self,
-        X: GraphBatch,
-        *,
-        given: Given = None,
-        cliques: bool = False,
-        method: Method | str | None = None,
-    ) -> GraphMarginals:
-        """Return the probability of each label by kind: ``predict_proba(X)["token"]`` is [V, L].
+        self, X: Any, *, given: Any = None, cliques: bool = False, method: Method | str | None = None
+    ) -> Any:
+        """Return the probability of each label: ``predict_proba(X)["token"]`` is [V, L]; of samples arrays.
 
-        `given` clamps labels as in `predict`; ``cliques=True`` also asks for those of factors, ``.clique``.
+        `given` clamps labels as in `predict`; ``cliques=True`` also asks for those of the factors of graphs,
+        ``.clique``.
         """
         asked = self._summing if method is None else method
-        return self._model.predict_proba(X, given=given, cliques=cliques, method=asked, threads=self._threads)
+        return self._model.predict_proba(
+            self._taken(X), given=given, cliques=cliques, method=asked, threads=self._threads
+        )
 
-    def log_prob(self, X: GraphBatch, *, method: Method | str | None = None) -> Numbers:
-        """Return the logarithm of the probability of the known labels of each graph, [N]."""
+    def log_prob(self, X: Any, y: Any = None, *, method: Method | str | None = None) -> Numbers:
+        """Return the logarithm of the probability of the known labels of each graph, [N].
+
+        Labels that are not known are summed over; one that the model does not have has probability 0.
+        """
         asked = self._summing if method is None else method
-        return self._model.log_prob(X, method=asked, threads=self._threads)
+        return self._model.log_prob(self._taken(X), y, method=asked, threads=self._threads)
 
     def kbest(
-        self, X: GraphBatch, k: int, *, given: Given = None, method: Method | str | None = None
-    ) -> GraphLabelings:
-        """Return the k best labelings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
-        scores = self._model.given(X, given, threads=self._threads)
-        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=self._threads)
-        return found
+        self, X: Any, k: int, *, given: Any = None, method: Method | str | None = None
+    ) -> list[list[Candidate]]:
+        """Return the k best labelings of each graph or sample, best first; fewer where fewer exist.
+
+        Each has ``labels`` (by kind, or in the form of y), ``log_prob`` and ``probability``.
+        """
+        return self._model.kbest(
+            self._taken(X), k, given=given, method=method, summing=self._summing, threads=self._threads
+        )
 
     def sample(
         self,
-        X: GraphBatch,
+        X: Any,
         n_samples: int = 1,
         *,
         random_state: int | None = None,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
-    ) -> GraphLabelings:
-        """Draw labelings: ``sample(X, 9)["token"]`` is [9, V]; the random state is that of the estimator."""
-        scores = self._model.given(X, given, threads=self._threads)
-        drawn = self._seed if random_state is None else random_state
-        found: GraphLabelings = inference.sample(
-            scores, n_samples, drawn, method=method, threads=self._threads
-        )
-        return found
+    ) -> list[list[Any]]:
+        """Draw labelings: ``sample(X, 9)[n]`` are 9 of graph or sample n, by kind or in the form of y.
 
-    def entropy(self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None) -> Numbers:
+        The random state is that of the estimator unless given.
+        """
+        drawn = self._seed if random_state is None else random_state
+        return self._model.sample(
+            self._taken(X), n_samples, random_state=drawn, given=given, method=method, threads=self._threads
+        )
+
+    def entropy(self, X: Any, *, given: Any = None, method: Method | str | None = None) -> Numbers:
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
-        scores = self._model.given(X, given, threads=self._threads)
         asked = self._summing if method is None else method
-        found: Numbers = inference.entropy(scores, method=asked, threads=self._threads)
-        return found
+        return self._model.entropy(self._taken(X), given=given, method=asked, threads=self._threads)
 
     def score(
         self,
-        X: GraphBatch,
-        y: None = None,
+        X: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         kind: str | None = None,
-        given: Given = None,
+        given: Any = None,
     ) -> float:
         """Return how good the predictions are: the score of `evaluate`, by the metric of the estimator.
 
-        "auto" is the share of known labels of X that are predicted, of all kinds or of one. `given` clamps
-        labels as in `predict`: ``score(X, kind="chunk", given={"pos": pos})``.
+        Labels that are not known do not count. Of graphs "auto" is the share of known labels of X that are
+        predicted, of all kinds or of one; of samples it is what fits the labels. `given` clamps labels as in
+        `predict`: ``score(X, kind="chunk", given={"pos": pos})``.
         """
         return self._compared(X, y, self._metric(None), kind=kind, given=given).score(sample_weight)
 
     def evaluate(
         self,
-        X: GraphBatch,
-        y: None = None,
+        X: Any,
+        y: Any = None,
         *,
         metric: Any = None,
         groups: Sequence[Hashable] | None = None,
         kind: str | None = None,
-        given: Given = None,
+        given: Any = None,
     ) -> Report:
         """Return how good the predictions are: a report to print, whose ``float`` is that of `score`.
 
         Parameters
         ----------
-        X : GraphBatch
-            With labels; variables without one do not count.
-        y : None
-            The labels are in X.
-        metric : {"auto", "accuracy", "log_prob"} or function, optional
-            A function is of gold and predicted labels by kind. Default: that of the estimator.
+        X, y
+            As in `fit`. Labels that are not known do not count.
+        metric : str or function, optional
+            Of graphs "auto", "accuracy", "log_prob" or a function of gold and predicted labels by kind; of
+            samples also other names of `crfkit.metrics.METRICS`, and functions are of lists of labels.
+            Default: that of the estimator.
         groups : sequence [N], optional
-            The group of each graph: the report has a row for each.
+            The group of each graph or sample: the report has a row for each.
         kind : str, optional
-            The only one whose labels count.
+            The only kind or column whose labels count.
         given
             As in `predict`.
         """
         return self._compared(X, y, self._metric(metric), kind=kind, given=given).report(groups)
 
-    def _compared(self, X: GraphBatch, y: None, metric: Any, **asked: Any) -> Compared:
-        return self._model._compared(X, y, metric, summing=self._summing, threads=self._threads, **asked)
+    def _compared(self, X: Any, y: None, metric: Any, **asked: Any) -> Compared:
+        return self._model._compared(
+            self._taken(X), y, metric, summing=self._summing, threads=self._threads, **asked
+        )
 
     def explain(
-        self,
-        x: GraphBatch,
-        at: tuple[str, int] | None = None,
-        *,
-        given: Given = None,
-        method: Method | str | None = None,
+        self, x: Any, at: Any = None, *, given: Any = None, method: Method | str | None = None
     ) -> Explanation:
-        """Explain why variables of one graph, ``X[0]``, have their labels; see `GraphModel.explain`."""
+        """Explain why one graph or sample, ``X[0]``, has its labels; see `GraphModel.explain`."""
         return self._model.explain(x, at, given=given, method=method, threads=self._threads)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file that `load` and `crfkit.load` open."""
-        self._model.save(path)
+    def _taken(self, X: Any) -> Any:
+        """Return X, checked as the estimator checks it."""
+        return X
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return a fitted estimator of a file; parameters that it does not tell are the defaults."""
-        from crfkit.models.files import load
-
-        model = load(path)
+    def _foreign(cls, model: Any) -> str:
         if not isinstance(model, GraphModel):
-            raise TypeError(f"{os.fsdecode(path)} holds no model of graphs: use crfkit.load")
-        made = cls(model.graph)
-        made.model_ = model
-        made.n_iter_ = 0 if model.training is None else model.training.iterations
-        return made
+            return "a model of sequences"
+        return "" if cls._told(model) is not None else repr(model)
+
+    @classmethod
+    def _of_model(cls, model: Any) -> Self:
+        return cls(**(cls._told(model) or {}))
+
+    @classmethod
+    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+        """Return the parameters that a model tells; None where this estimator cannot have learned it."""
+        raise NotImplementedError
 
     def plot(self, clique: str, *, attribute: str | int | None = None) -> Any:
         """Return a heat map of the learned table of a clique as a matplotlib figure (the extra ``plot``)."""

@@ -19,7 +19,7 @@ from crfkit.estimators.hidden import HiddenStates
 from crfkit.estimators.judged import Judged
 from crfkit.features import Recipe
 from crfkit.metrics.comparison import Columns, Compared, log_prob
-from crfkit.metrics.rule import AUTO, LOG_PROB, check_known, named_for
+from crfkit.metrics.rule import LOG_PROB, check_known, judge_for
 from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import read
 from crfkit.structures.constraints import Forbid, Resolved, resolve
@@ -97,7 +97,7 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         if metric == LOG_PROB:
             judge: Any = log_prob(self.log_prob(X, gold), np.ones(len(gold), np.int64))
         else:
-            judge = named_for("accuracy" if metric == AUTO else metric) if isinstance(metric, str) else metric
+            judge = judge_for(metric, "accuracy")
         return Columns.of([[label] for label in gold], [[label] for label in found], judge)
 
     def predict_proba(self, X: Any) -> Floats:

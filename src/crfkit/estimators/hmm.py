@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -16,14 +16,16 @@ from crfkit.arrays import Floats, weights_of
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled
-from crfkit.estimators.base import learned
+from crfkit.estimators.adapting import united_names
+from crfkit.estimators.base import learned, unless_absent
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
-from crfkit.estimators.symbols import Symbols
+from crfkit.estimators.symbols import Symbols, Words
 from crfkit.models.reading import read, recipe_of
 from crfkit.structures import Chain
-from crfkit.training.learners.generative import Observed, Smoothing, baum_welch
+from crfkit.structures.gold import Sets
+from crfkit.training.learners.generative import Observed, Smoothing, baum_welch, learned_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -75,6 +77,8 @@ class HMM(SequenceQueries):
         end.
     n_iter_ : int
         Iterations of Baum-Welch; 0 where everything is labeled.
+    counts_ : Words, or None
+        What labeled data told, for `partial_fit`; None after Baum-Welch.
 
     Notes
     -----
@@ -103,6 +107,7 @@ class HMM(SequenceQueries):
     )
 
     history_: list[float] = learned()
+    counts_: Words | None = learned()
 
     labels: int | Sequence[str] | None = None
     smoothing: Smoothing = _SMOOTHING
@@ -125,6 +130,60 @@ class HMM(SequenceQueries):
         sample_weight : array [N], optional
             Weight of each sequence: 2 is as if it were there twice.
         """
+        self._check()
+        return self._learn(weighted(self._prepared(X, y), sample_weight), None)
+
+    @unless_absent
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Sequence[str] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn on from labeled sequences: the same as `fit` on those of before and these together.
+
+        The counts of what was learned are kept (``counts_``), also in pickles, but not in model files. There
+        is no `partial_fit` after `fit` without labels, whose counts are expectations of one training.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; all labels are known, or have probabilities.
+        classes : list of str, optional
+            Labels that there are, seen or not.
+
+        Examples
+        --------
+        >>> from crfkit import HMM
+        >>> X, y = [["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]]
+        >>> one, two = HMM().fit(X, y), HMM().fit(X[:1], y[:1]).partial_fit(X[1:], y[1:])
+        >>> (one.emission_ == two.emission_).all()
+        np.True_
+        """
+        self._check()
+        before = getattr(self, "counts_", None)
+        data = self._prepared(X, y)
+        if before is not None:
+            data = united_names(self.model_, data)
+        if classes is not None:
+            data = replace(data, labels=Alphabet([*data.labels.strings(), *classes]))
+        data = weighted(data, sample_weight)
+        if isinstance(Chain(data.labels.strings()).gold(data.batch), Sets):
+            raise ValueError(
+                "partial_fit needs the label of each position: counts of others depend on all data; call fit"
+            )
+        return self._learn(data, before)
+
+    def _absent(self) -> Mapping[str, str]:
+        fitted = "model_" in vars(self)
+        if fitted and getattr(self, "counts_", None) is None:
+            return {
+                "partial_fit": "counts of labeled data are not there, of a file or of Baum-Welch: call fit"
+            }
+        return {}
+
+    def _check(self) -> None:
         if not isinstance(self.smoothing, Smoothing):
             raise TypeError(
                 f"smoothing is {self.smoothing!r}, expected Smoothing, as Smoothing(emission=0.1)"
@@ -132,20 +191,33 @@ class HMM(SequenceQueries):
         for name, least in (("min_count", 1), ("restarts", 1), ("max_iterations", 1)):
             check_number(name, getattr(self, name), least, whole=True)
         check_number("tolerance", self.tolerance)
-        data = weighted(self._prepared(X, y), sample_weight)
+
+    def _learn(self, data: Dataset, before: Words | None) -> Self:
+        """Learn from data, and from the counts of others before them."""
         batch, chain = data.batch, Chain(data.labels.strings())
-        symbols = Symbols.of(batch, self.min_count)
+        words, word = Words.of(batch)
+        gold = chain.gold(batch)
         weight = np.ones(len(data)) if batch.weight is None else batch.weight
-        learned = baum_welch(
-            Observed(symbols.of_position, symbols.count, chain.gold(batch), weight),
-            chain,
-            self.smoothing,
-            restarts=self.restarts,
-            seed=self._seed,
-            max_iterations=self.max_iterations,
-            tolerance=self.tolerance,
-            threads=self._threads,
-        )
+        if isinstance(gold, Sets):
+            symbols = Symbols.of(words, self.min_count)
+            learned = baum_welch(
+                Observed(symbols.of_word[word], symbols.count, gold, weight),
+                chain,
+                self.smoothing,
+                restarts=self.restarts,
+                seed=self._seed,
+                max_iterations=self.max_iterations,
+                tolerance=self.tolerance,
+                threads=self._threads,
+            )
+        else:
+            counts = Observed(word, len(words.seen), gold, weight).counted(chain, gold, weight)
+            words = replace(words, counts=counts)
+            words = words if before is None else before.joined(words)
+            symbols = Symbols.of(words, self.min_count)
+            assert words.counts is not None
+            learned = learned_of(symbols.counted(words.counts), self.smoothing)
+        self.counts_ = None if isinstance(gold, Sets) else words
         tables = learned.tables
         model = symbols.model(tables, chain, data)
         self.classes_ = np.array(chain.labels, dtype=object)

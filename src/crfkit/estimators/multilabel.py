@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, in_order
-from crfkit.estimators.judged import Judged
 from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs import scopes
-from crfkit.metrics.comparison import Columns, Compared
-from crfkit.metrics.rule import AUTO, named_for
-from crfkit.models.model import Metric
-from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.structures.graphs.clique_features import as_features
+from crfkit.models.graph_model import GraphModel
+from crfkit.models.grounding import Grounding, Samples
+from crfkit.models.grounding.rows import Rows
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["MultiLabelCRF"]
 
@@ -51,7 +45,8 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
     objective, optimizer, selection, stop, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Default: exact where that is cheap, as trees are, else belief propagation; ``how_`` says which.
+        Default: exact where that is cheap, as trees are, else belief propagation; ``inference_info_`` says
+        which.
 
     Attributes
     ----------
@@ -101,25 +96,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> Self:
-        """Train, and forget what was learned before.
-
-        Parameters
-        ----------
-        X : array or sparse matrix [N, K]
-        y : array or sparse matrix [N, n]
-            1 where a sample has a label, else 0.
-        sample_weight : array [N], optional
-        progress : bool, optional
-            Show progress; None: where standard error is a terminal.
-        """
+    def _grounded(self, X: Any, y: Any) -> tuple[Graph, Grounding, Samples, dict[str, Any]]:
         y = y.toarray() if hasattr(y, "toarray") else y
         X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, dtype=np.float64)
         self.values_, gold = _binary(y)
@@ -128,54 +105,49 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         names = [str(a) for a in self.classes_]
         cliques = {name: Clique(name, cells=_ONE) for name in names}
         cliques |= {f"{a} {b}": Clique(str(a), str(b), cells=_BOTH) for a, b in self.pairs_}
+        grounding = Rows(X.shape[1], len(names), self.values_)
         graph = Graph(dict.fromkeys(names, 2), **cliques)
-        self._learn(self._graphs(graph, X, gold), sample_weight, progress)
-        tables = self.model_.tables()
-        self.coef_ = np.array([tables[name][:-1, 1] for name in names])
-        self.intercept_ = np.array([tables[name][-1, 1] for name in names])
-        self.interaction_ = np.zeros((len(names), len(names)))
+        return graph, grounding, grounding.samples(X), dict(zip(names, gold.T, strict=True))
+
+    @classmethod
+    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+        if not isinstance(model.grounding, Rows):
+            return None
+        found = (clique.kinds for clique in model.graph.cliques.values() if len(clique.kinds) == 2)
+        return {"pairs": [(int(a), int(b)) for a, b in found]}
+
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
+        assert isinstance(model.grounding, Rows)
+        self.values_, self.n_features_in_ = model.grounding.values, model.grounding.features
+        self.classes_, self.pairs_ = np.arange(model.grounding.labels), [*self.pairs]
+
+    score = ReadyMade.score  # that of scikit-learn's mixin is the same number, and knows no given labels
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of features for each label, [n, K]."""
+        tables = self._model.tables()
+        return np.array([tables[str(a)][:-1, 1] for a in self.classes_])
+
+    @property
+    def intercept_(self) -> Floats:
+        """Weights of labels by themselves, [n]."""
+        tables = self._model.tables()
+        return np.array([tables[str(a)][-1, 1] for a in self.classes_])
+
+    @property
+    def interaction_(self) -> Floats:
+        """Weights of two labels that are there together, [n, n]: symmetric, 0 where they are not joined."""
+        tables, n = self._model.tables(), len(self.classes_)
+        made = np.zeros((n, n))
         for a, b in self.pairs_:
-            self.interaction_[a, b] = self.interaction_[b, a] = tables[f"{a} {b}"][1, 1]
-        return self
+            made[a, b] = made[b, a] = tables[f"{a} {b}"][1, 1]
+        return made
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the best labels of each sample together, [N, n]."""
-        batch = self.batch(X)
-        found = self.model_.predict(batch, threads=self._threads)
-        return self.values_[np.column_stack([found[str(a)] for a in self.classes_])]
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each label, [N, n]."""
-        batch = self.batch(X)
-        found = self.model_.predict_proba(batch, method=self.method, threads=self._threads)
-        return np.column_stack([found[str(a)][:, 1] for a in self.classes_])
-
-    score = Judged.score  # the same number as that of scikit-learn's mixin, with its report
-
-    def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
-        """Return a sequence for each sample: where it has label a there is "a", elsewhere "none"."""
-        found = self.predict(X)
-        gold = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
-        n = len(self.classes_)
-        if gold.reshape(len(gold), -1).shape != found.shape:
-            raise ValueError(f"y has shape {gold.shape}, expected {found.shape}, a column for each label")
-        ids = [np.where(each.reshape(-1, n) == self.values_[1], self.classes_, n) for each in (gold, found)]
-        judge = "sequence_accuracy" if metric == AUTO else metric
-        return Columns.of_ids(
-            [*map(str, self.classes_.tolist()), "none"],
-            ids[0].ravel(),
-            ids[1].ravel(),
-            n * np.arange(len(gold) + 1),
-            named_for(judge) if isinstance(judge, str) else judge,
-            unit="sample",
-            absent=1,
-        )
-
-    def batch(self, X: Any) -> GraphBatch:
-        """Return a graph for each sample, for queries of `model_`."""
-        model = self._fitted()
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return self._graphs(model.graph, X, None)
+    def _taken(self, X: Any) -> Any:
+        self._model  # noqa: B018
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _pairs(self, gold: NDArray[np.int64]) -> list[tuple[int, int]]:
         n = gold.shape[1]
@@ -189,15 +161,6 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         if self.pairs == "none":
             return []
         return [*combinations(range(n), 2)] if self.pairs == "all" else scopes.chow_liu(gold)
-
-    def _graphs(self, graph: Graph, X: Any, gold: NDArray[np.int64] | None) -> GraphBatch:
-        N, names = X.shape[0], [str(a) for a in self.classes_]
-        rows = as_features("X", _with_one(X), N)
-        return graph.batch(
-            graph_ptr=np.arange(N + 1),
-            labels=None if gold is None else dict(zip(names, gold.T, strict=True)),
-            features=dict.fromkeys(names, rows),
-        )
 
 
 def _binary(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -215,12 +178,3 @@ def _binary(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
             "sklearn.preprocessing.MultiLabelBinarizer makes"
         )
     return np.arange(2), gold.astype(np.int64)
-
-
-def _with_one(X: Any) -> Any:
-    """Return X with a last column of ones."""
-    if isinstance(X, np.ndarray):
-        return np.column_stack([X, np.ones(len(X))])
-    from scipy.sparse import csr_array, hstack
-
-    return hstack([X, csr_array(np.ones((X.shape[0], 1)))], format="csr")

@@ -1,127 +1,149 @@
-"""What ready-made estimators for graphs share: they make a batch of X and y; `GraphCRF` learns from it."""
+"""What ready-made estimators for graphs share: X and y become graphs by a `Grounding`, and `GraphCRF` learns.
+
+An estimator says how its X is read and which graph fits y (`_grounded`). The rest is done for all of them
+here, and by the model, which holds the grounding: every query of graphs answers about samples, in the form
+of y.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
-from typing import Any, TypeVar
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
-from crfkit import inference
-from crfkit.arrays import Floats, Ids, Pointers, weights_of
-from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset, labeled
+from crfkit.arrays import Ids, weights_of
 from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
-from crfkit.estimators.judged import Judged
+from crfkit.estimators.graph_queries import GraphQueries
+from crfkit.estimators.keeping import recorded
 from crfkit.estimators.parameters import Trained
-from crfkit.inference.graphs import GraphLabeling
-from crfkit.inference.methods.how import How, Numbers
+from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
-from crfkit.metrics.comparison import Columns, Compared, Joined, name_of
-from crfkit.metrics.rule import AUTO, check_known, metric_for, named_for, scheme_of_rows
-from crfkit.models.graph_model import GraphModel
-from crfkit.models.model import Metric
+from crfkit.metrics.comparison import name_of
+from crfkit.metrics.rule import AUTO, LOG_PROB
+from crfkit.models.graph_asked import AskedOfSamples
+from crfkit.models.graph_model import GraphMetric, GraphModel
+from crfkit.models.grounding import Grounding, Samples
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.graph import Graph
+from crfkit.training.events import Listener
+from crfkit.training.graphs.fit import training_method
+from crfkit.training.runs.checkpoint import Checkpoints
 
-__all__ = ["ReadyMade", "compared_columns", "cut", "label_ids"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-T = TypeVar("T", list[Any], Floats)
+__all__ = ["ReadyMade"]
 
 
-class ReadyMade(Judged, Trained):
+class ReadyMade(GraphQueries, Trained):
     """An estimator whose data become graphs."""
 
     method: Method | str | None = None
 
     model_: GraphModel = learned()
-    how_: How | None = learned()
+    inference_info_: How | None = learned()
     n_iter_: int = learned()
 
-    def _learn(
-        self, batch: GraphBatch, sample_weight: ArrayLike | None = None, progress: bool | None = False
-    ) -> None:
-        """Train on a batch, and take over what was learned."""
+    def _grounded(self, X: Any, y: Any) -> tuple[Graph, Grounding, Samples, dict[str, Any]]:
+        """Return the graph that fits X and y, how samples become graphs, X as read, and label ids by kind.
+
+        What users see of labels, such as ``classes_``, is set here.
+        """
+        raise NotImplementedError
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        dev: Any = None,
+        sample_weight: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+        listeners: Sequence[Listener] = (),
+        progress: bool | None = False,
+    ) -> Self:
+        """Train, and forget what was learned before. What X and y are, the class says.
+
+        Parameters
+        ----------
+        X : samples
+        y : labels
+            Of each sample.
+        dev : (X, y), optional
+            Data to score the weights on, by the metric of `score`: training ends when the score no longer
+            rises, and the best weights are kept.
+        sample_weight : array [N], optional
+            Weight of each sample: 2 is as if it were there twice.
+        checkpoint, listeners, progress
+            As in `GraphCRF.fit`.
+        """
+        graph, grounding, samples, labels = self._grounded(X, y)
+        weight = weights_of(sample_weight, len(samples), "samples")
+        held, metric = self._dev(graph, grounding, dev)
         crf = GraphCRF(
-            batch.graph,
+            graph,
             objective=self._part("objective"),
             optimizer=self.optimizer,
             method=self._method(),
             selection=self._part("selection"),
             stop=self._part("stop"),
+            metric=metric,
             random_state=self._seed,
             n_jobs=self._threads,
         )
-        weight = weights_of(sample_weight, batch.graphs)
-        if weight is not None and not weight.any():
-            raise ValueError("sample_weight is zero everywhere; give some of the data a weight")
         try:
-            crf.fit(batch, sample_weight=weight, progress=progress)
+            crf.fit(
+                grounding.graphs(graph, samples, labels),
+                dev=held,
+                sample_weight=weight,
+                checkpoint=checkpoint,
+                listeners=listeners,
+                progress=progress,
+            )
         finally:
             if hasattr(crf, "model_"):  # also where the user has interrupted it
-                self.model_, self.how_, self.n_iter_ = crf.model_, crf.how_, crf.n_iter_
+                self.model_ = recorded(self, replace(crf.model_, grounding=grounding))
+                self.inference_info_, self.n_iter_ = crf.inference_info_, crf.n_iter_
+        return self
+
+    def _dev(
+        self, graph: Graph, grounding: Grounding, dev: Any
+    ) -> tuple[GraphBatch | None, GraphMetric | str]:
+        """Return the graphs of dev data with the labels that they share with X, and how they are judged."""
+        if dev is None:
+            return None, AUTO
+        if not isinstance(dev, tuple) or len(dev) != 2:
+            raise ValueError(
+                f"dev is a {type(dev).__name__}, expected a pair, as in fit(X, y, dev=(X_dev, y_dev))"
+            )
+        X, y = dev
+        samples = grounding.samples(X, self._threads)
+        gold = grounding.gold(graph, samples, y)
+        known = {kind: np.where(ids < graph.width(kind), ids, -1) for kind, ids in gold.items()}
+        held = grounding.graphs(graph, samples, known)
+        metric = self._metric(None)
+        if metric == LOG_PROB:
+            return held, metric
+        asked = AskedOfSamples(held, grounding, samples)
+
+        def judge(_: Mapping[str, Ids], found: Mapping[str, Ids]) -> float:
+            return asked.compared(y, found, metric, None, None).score()
+
+        judge.__name__ = metric if isinstance(metric, str) else name_of(metric)
+        return held, judge
 
     def _method(self) -> Method | str | None:
         return self.method
 
-    def batch(self, X: Any) -> GraphBatch:
-        """Return the graphs of X, for queries of `model_`."""
-        raise NotImplementedError
+    @property
+    def _summing(self) -> Method:
+        return training_method(self._method())
 
-    def entropy(self, X: Any) -> Numbers:
-        """Return the entropy of the labels of each graph, [N] nats, or the method's approximation of it."""
-        batch = self.batch(X)
-        scores = self.model_.potentials(batch, threads=self._threads)
-        found: Numbers = inference.entropy(scores, method=self._method(), threads=self._threads)
-        return found
-
-    def _fitted(self) -> GraphModel:
-        check_is_fitted(self, "model_")
-        return self.model_
-
-
-def label_ids(data: Dataset, y: Any, labels: Alphabet, column: str = "") -> Ids:
-    """Return the label ids of sequences, [P], -1 where a label is not known; new labels are added."""
-    where = f"column {column!r}: " if column else ""
-    try:
-        batch = labeled(data, y, labels).batch
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{where}{error}") from None
-    if batch.allowed is not None or batch.soft is not None or batch.label is None:
-        raise ValueError(f"{where}labels of graphs are strings, or None where unknown")
-    return batch.label
-
-
-def compared_columns(
-    data: Dataset,
-    gold: Mapping[str, Any],
-    found: Mapping[str, Ids] | GraphLabeling,
-    classes: Mapping[str, NDArray[np.object_]],
-    metric: Metric | str,
-) -> Compared:
-    """Return columns of labels to compare; "auto" is the metric that fits the labels of each column.
-
-    Labels of None do not count; metrics of spans need all labels.
-    """
-    parts = {}
-    for name, sequences in gold.items():
-        known = classes[name].tolist()
-        alphabet = Alphabet(known)
-        ids = label_ids(data, sequences, alphabet, name)  # [P], -1 where unknown
-        names = alphabet.strings()
-        told = f"y: column {name!r}" if name else "y"
-        check_known([[names[y] for y in ids[ids >= 0].tolist()]], known, source=told)
-        judge = metric_for(known) if metric == AUTO else metric
-        judged_by = named_for(judge) if isinstance(judge, str) else judge
-        scheme = scheme_of_rows(name_of(judged_by), known)
-        ptr = data.batch.seq_ptr
-        parts[name] = Columns.of_ids(names, ids, found[name], ptr, judged_by, scheme=scheme, source=told)
-    return Joined.mean(parts)
-
-
-def cut(flat: T, ptr: Pointers) -> list[T]:
-    """Return a list or an array of all positions by sequence."""
-    return [flat[a:b] for a, b in pairwise(ptr.tolist())]
+    def batch(self, X: Any, y: Any = None) -> GraphBatch:
+        """Return the graphs of X, with the labels of y: for queries of `model_` and `crfkit.inference`."""
+        return self._model.batch(self._taken(X), y, threads=self._threads)

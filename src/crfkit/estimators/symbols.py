@@ -12,7 +12,7 @@ over a labeling stay log p(x, y).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,67 @@ from crfkit.models.model import Names, SequenceModel
 from crfkit.structures.chains.chain import Chain
 from crfkit.training.learners.generative import Tables
 
-__all__ = ["Symbols"]
+__all__ = ["Symbols", "Words"]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The words of training data, with how often they were seen and, where labels are known, with which.
+
+    These counts are all that labeled data tell a hidden Markov model: those of two data sets add up.
+    """
+
+    seen: Ids  #: [A] how often an attribute was a word
+    class_of: Ids  #: [A] the class (an attribute) of each word, -1 where there is none
+    counts: Tables | None = None  #: by label, with attributes in place of symbols
+
+    @classmethod
+    def of(cls, batch: Batch) -> tuple[Words, Ids]:
+        """Return the words of a batch, and that of each position [P]; refuse positions that are not words."""
+        word, kind = _words_and_classes(batch)  # [P]
+        A = int(batch.attr.max()) + 1
+        class_of = np.full(A, -1, np.int32)
+        class_of[word] = kind
+        _check_classes(batch, word, kind, class_of)
+        return cls(np.bincount(word, minlength=A).astype(np.int32), class_of), word
+
+    def joined(self, new: Words) -> Words:
+        """Return the words of both, whose attributes and labels have the same numbers.
+
+        Examples
+        --------
+        >>> one = Words.of(Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 1]))[0]
+        >>> two = Words.of(Batch(seq_ptr=[0, 1], attr_ptr=[0, 1], attr=[2]))[0]
+        >>> one.joined(two).seen.tolist()
+        [1, 1, 1]
+        """
+        A = max(len(self.seen), len(new.seen))
+        seen = [_widened(each.seen, A) for each in (self, new)]
+        class_of = [_widened(each.class_of, A, -1) for each in (self, new)]
+        classes = [np.unique(each[each >= 0]) for each in class_of]
+        wrong = (seen[0] > 0) & (seen[1] > 0) & (class_of[0] != class_of[1])
+        if wrong.any() or seen[0][classes[1]].any() or seen[1][classes[0]].any():
+            raise ValueError("X has words whose classes are not those of before; call fit with all data")
+        counts = None
+        if self.counts is not None and new.counts is not None:
+            counts = _sum(self.counts, new.counts, A)
+        return Words(seen[0] + seen[1], np.where(seen[1] > 0, class_of[1], class_of[0]), counts)
+
+
+def _widened(array: Ids, A: int, value: int = 0) -> Ids:
+    return np.concatenate([array, np.full(A - len(array), value, np.int32)])
+
+
+def _sum(one: Tables, two: Tables, A: int) -> Tables:
+    """Return the sum of counts, of which the second may have more labels and attributes."""
+    M, L = len(one.start), len(two.start)
+    start, step, emission = np.array(two.start), np.array(two.step), np.zeros((L, A))
+    start[:M] += one.start
+    step[:M, :M] += one.step[:, :-1]
+    step[:M, -1] += one.step[:, -1]
+    emission[:, : two.emission.shape[1]] = two.emission
+    emission[:M, : one.emission.shape[1]] += one.emission
+    return Tables(start, step, emission)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,34 +92,33 @@ class Symbols:
     """The symbols of training data; the last one is the unknown word."""
 
     of_attribute: Ids  #: [A] symbol of each word and class, -1 of rare words
+    of_word: Ids  #: [A] what each word is emitted as
     class_of: Ids  #: [A] the class (an attribute) of each word, -1 where there is none
-    of_position: Ids  #: [P]
     count: int  #: S
 
     @classmethod
-    def of(cls, batch: Batch, min_count: int) -> Symbols:
-        """Find the symbols of a batch, or refuse one whose positions are not words.
+    def of(cls, words: Words, min_count: int) -> Symbols:
+        """Return the symbols of words.
 
         Examples
         --------
-        >>> batch = Batch(seq_ptr=[0, 3], attr_ptr=[0, 1, 2, 3], attr=[0, 1, 0])
-        >>> symbols = Symbols.of(batch, min_count=2)
-        >>> symbols.of_attribute.tolist(), symbols.of_position.tolist(), symbols.count
-        ([0, -1], [0, 1, 0], 2)
+        >>> words, _ = Words.of(Batch(seq_ptr=[0, 3], attr_ptr=[0, 1, 2, 3], attr=[0, 1, 0]))
+        >>> symbols = Symbols.of(words, min_count=2)
+        >>> symbols.of_attribute.tolist(), symbols.of_word.tolist(), symbols.count
+        ([0, -1], [0, 1], 2)
         """
-        word, kind = _words_and_classes(batch)  # [P]
-        A = int(batch.attr.max()) + 1
-        class_of = np.full(A, -1, np.int32)
-        class_of[word] = kind
-        _check_classes(batch, word, kind, class_of)
-        kept = np.bincount(word, minlength=A) >= max(min_count, 1)
-        kept[kind[kind >= 0]] = True
+        kept = words.seen >= max(min_count, 1)
+        kept[words.class_of[words.class_of >= 0]] = True
         count = int(kept.sum())
         of_attribute = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        behind = np.append(of_attribute, count)[kind]  # a class of -1 takes the last: unknown
-        of_word = of_attribute[word]
-        found = np.where(of_word >= 0, of_word, behind).astype(np.int32)
-        return cls(of_attribute, class_of, found, count + 1)
+        behind = np.append(of_attribute, count)[words.class_of]  # a class of -1 takes the last: unknown
+        of_word = np.where(of_attribute >= 0, of_attribute, behind).astype(np.int32)
+        return cls(of_attribute, of_word, words.class_of, count + 1)
+
+    def counted(self, counts: Tables) -> Tables:
+        """Return counts by attribute as counts by symbol."""
+        emission = [np.bincount(self.of_word[: len(row)], row, self.count) for row in counts.emission]
+        return replace(counts, emission=np.array(emission))
 
     def names(self, data: Dataset) -> list[str]:
         """Return the name of each symbol."""

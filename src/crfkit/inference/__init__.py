@@ -21,7 +21,7 @@ one native sweep under different semirings:
 =================  ==========================================================================
 
 Queries about graphs (`crfkit.Graph`) have the same names and lie in `crfkit.inference.graphs`: they take
-``method=`` (`crfkit.inference.methods`), and ``.how`` of an answer says by which method it was found and
+``method=`` (`crfkit.inference.methods`), and ``.info`` of an answer says by which method it was found and
 whether it is exact. They are answered for all graphs of a batch at once, in arrays by kind of variable.
 
 A sequence without any allowed labeling has log partition -inf and count 0; queries that need a labeling

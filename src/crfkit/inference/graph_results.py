@@ -22,7 +22,7 @@ class GraphLabeling:
 
     labels: Mapping[str, Ids]  #: kind -> [V] label ids; [k, V] of several labelings
     score: Any  #: of each graph: a number or [N]; [k] or [k, N] of several labelings
-    how: How
+    info: How
     kinds: Mapping[str, Any]  #: kind -> its labels, as the graph has them
 
     def __getitem__(self, kind: str) -> Ids:
@@ -66,11 +66,11 @@ class GraphLabelings(GraphLabeling):
         at = range(len(self))[index(which)]
         if self.ptr is None:
             labels = {kind: ids[at] for kind, ids in self.labels.items()}
-            return GraphLabeling(labels, float(self.score[at]), self.how, self.kinds)
+            return GraphLabeling(labels, float(self.score[at]), self.info, self.kinds)
         score = self.score[:, at]
         there = score > -np.inf
         cut = {kind: ids[there, ptr[at] : ptr[at + 1]] for (kind, ids), ptr in self._by_kind()}
-        return GraphLabelings(cut, score[there], self.how.of_graph(at), self.kinds)
+        return GraphLabelings(cut, score[there], self.info.of_graph(at), self.kinds)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over labelings, or over graphs."""
@@ -88,7 +88,7 @@ class GraphMarginals:
     log_partition: Any  #: a number, or [N]
     node: Mapping[str, Any]  #: kind -> [V, L]; a list of arrays where variables differ in labels
     clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La]; empty if not asked for
-    how: How
+    info: How
 
     def __getitem__(self, kind: str) -> Any:
         """Return the marginals of the variables of one kind."""

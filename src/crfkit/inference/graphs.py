@@ -46,7 +46,7 @@ _MOST = 2**32
 def log_partition(
     potentials: GraphPotentials, *, method: Method | str | None = None, threads: int | None = None
 ) -> Any:
-    """Return log Z of each graph, or an estimate; ``.how`` says which."""
+    """Return log Z of each graph, or an estimate; ``.info`` says which."""
     reduced = without_observed(potentials)
     value, how = _asked(potentials, method).log_partition(reduced.potentials, threads_or_all(threads))
     _demand_finite(value)
@@ -80,7 +80,7 @@ def marginals(
     reduced = without_observed(potentials)
     summed = _asked(potentials, method).marginals(reduced.potentials, cliques, threads_or_all(threads))
     demand(summed.value)
-    how = summed.how.settled(summed.value)
+    how = summed.info.settled(summed.value)
     return GraphMarginals(
         _numbers(potentials, summed.value, how),
         _nodes(potentials, reduced.node(summed.node)),
@@ -100,7 +100,7 @@ def entropy(
     summed = answering.marginals(reduced.potentials, True, threads_or_all(threads))
     demand(summed.value)
     value = np.maximum(summed.value - reduced.potentials.expected_score(summed.clique), 0.0)
-    return _numbers(potentials, value, summed.how.unbounded().settled(value))  # bounds were of log Z
+    return _numbers(potentials, value, summed.info.unbounded().settled(value))  # bounds were of log Z
 
 
 def decode(
@@ -115,7 +115,7 @@ def decode(
         chosen = chosen.without_observed(potentials)
     found = chosen.best(reduced.potentials, threads_or_all(threads))
     demand(found.score[0])
-    labels, how = reduced.label(found.label)[0], found.how.settled(found.score[0])
+    labels, how = reduced.label(found.label)[0], found.info.settled(found.score[0])
     score = found.score[0, 0].item() if potentials.single else found.score[0]
     return GraphLabeling(potentials.batch.by_kind(labels), score, how, potentials.structure.kinds)
 
@@ -131,7 +131,7 @@ def kbest(
     _check_many("k", k, potentials)
     reduced = without_observed(potentials)
     found = _asked(potentials, method).kbest(reduced.potentials, k, threads_or_all(threads))
-    return _labelings(potentials, reduced, found, found.how.settled(found.score[0]))
+    return _labelings(potentials, reduced, found, found.info.settled(found.score[0]))
 
 
 def sample(
@@ -150,7 +150,7 @@ def sample(
     reduced = without_observed(potentials)
     found = _asked(potentials, method).sample(reduced.potentials, n, seed, threads_or_all(threads))
     demand(found.score[0])
-    return _labelings(potentials, reduced, found, found.how)
+    return _labelings(potentials, reduced, found, found.info)
 
 
 def count(
@@ -185,8 +185,8 @@ def log_prob(
     demand(np.atleast_1d(np.asarray(total)))
     scored = np.atleast_1d(score(potentials, labels))
     sure = np.isneginf(scored)  # forbidden, whatever log Z is
-    lower, upper = (scored - np.where(sure, 0.0, z) for z in (total.how.upper, total.how.lower))
-    how = replace(total.how, lower=lower, upper=upper)
+    lower, upper = (scored - np.where(sure, 0.0, z) for z in (total.info.upper, total.info.lower))
+    how = replace(total.info, lower=lower, upper=upper)
     return _numbers(potentials, scored - np.atleast_1d(np.asarray(total)), how)
 
 
@@ -207,21 +207,21 @@ def expected(
     Returns
     -------
     log_partition : array [N]
-        A number for each graph, without its weight; ``.how`` says how it was found.
+        A number for each graph, without its weight; ``.info`` says how it was found.
     by_score : dict of arrays
         Clique -> array like the scores of its tables, [K, L1, ..., La]. The caller may change these arrays.
     """
     reduced, each = without_observed(potentials), np.ascontiguousarray(weight, dtype=np.float64)
     found = method_of(potentials.method).expected(reduced.potentials, each, threads_or_all(threads))
     demand(found.value)
-    return Numbers(found.value, found.how.settled(found.value)), reduced.counts(found.by_score, each)
+    return Numbers(found.value, found.info.settled(found.value)), reduced.counts(found.by_score, each)
 
 
 def best(potentials: GraphPotentials, *, threads: int | None = None) -> tuple[Numbers, GraphGold]:
     """Return the score of the best labeling of each graph, [N], and these labelings as gold."""
     found = decode(potentials, threads=threads)
     flat = np.concatenate([found[kind] for kind in potentials.batch.kind_ptr])
-    return Numbers(np.atleast_1d(np.asarray(found.score)), found.how), GraphGold(flat)
+    return Numbers(np.atleast_1d(np.asarray(found.score)), found.info), GraphGold(flat)
 
 
 def _check_many(name: str, labelings: int, potentials: GraphPotentials) -> None:
@@ -289,5 +289,5 @@ def _posterior(potentials: GraphPotentials, threads: int | None) -> GraphLabelin
         else each.argmax(axis=1).astype(np.int32)
         for kind, each in found.node.items()
     }
-    how = found.how.unbounded()  # bounds were of log Z
+    how = found.info.unbounded()  # bounds were of log Z
     return GraphLabeling(labels, score(potentials, labels), how, potentials.structure.kinds)

@@ -49,7 +49,7 @@ def decode(
     Returns
     -------
     Labeling, or a list of them for a batch
-        For graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.how``.
+        For graphs one `crfkit.inference.graphs.GraphLabeling`: labels by kind, and ``.info``.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def log_partition(
     Returns
     -------
     float, or array [N] for a batch
-        For graphs an estimate, where the method is not exact: ``.how`` says which graphs, and bounds.
+        For graphs an estimate, where the method is not exact: ``.info`` says which graphs, and bounds.
 
     Examples
     --------

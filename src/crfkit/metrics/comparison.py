@@ -304,13 +304,12 @@ class Joined(Compared):
     unit: str = "sequence"
 
     @classmethod
-    def of(
-        cls, parts: Mapping[str, Columns], metric: str, judging: Judging, unit: str = "sequence"
-    ) -> Compared:
+    def of(cls, parts: Mapping[str, Columns], metric: str, judging: Judging) -> Compared:
         """Return columns that are judged together; one column is not joined with anything."""
+        first = next(iter(parts.values()))
         if len(parts) == 1:
-            return replace(next(iter(parts.values())), metric=metric, judging=judging, unit=unit)
-        return cls(parts, metric, judging, unit)
+            return replace(first, metric=metric, judging=judging)
+        return cls(parts, metric, judging, first.unit)
 
     @classmethod
     def mean(cls, parts: Mapping[str, Columns]) -> Compared:
@@ -320,9 +319,16 @@ class Joined(Compared):
         return cls.of(parts, metric, Mean(tuple(one.judging for one in parts.values())))
 
     @classmethod
-    def pooled(cls, parts: Mapping[str, Columns], metric: Metric, unit: str = "sequence") -> Compared:
+    def pooled(cls, parts: Mapping[str, Columns], metric: Metric) -> Compared:
         """Return columns whose labels count alike."""
-        return cls.of(parts, metric.name, Counted(metric, tuple(p.encoded for p in parts.values())), unit)
+        return cls.of(parts, metric.name, Counted(metric, tuple(p.encoded for p in parts.values())))
+
+    @classmethod
+    def by_log_prob(cls, parts: Mapping[str, Columns], found: Floats) -> Compared:
+        """Return columns judged by the log probabilities [N] of all their known labels: the mean by label."""
+        each = [one.encoded for one in parts.values()]
+        metric = log_prob(found, np.sum([np.diff(one.seq_ptr) for one in each], axis=0))
+        return cls.of(parts, metric.name, Counted(metric, (each[0],)))
 
     @property
     def N(self) -> int:  # noqa: N802

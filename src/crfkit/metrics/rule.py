@@ -23,6 +23,7 @@ __all__ = [
     "AUTO",
     "LOG_PROB",
     "check_known",
+    "judge_for",
     "metric_for",
     "named_for",
     "rule_of_kind",
@@ -55,6 +56,11 @@ def metric_for(labels: Iterable[str], *, segments: bool = False) -> str:
 def named_for(name: str, scheme: Scheme | None = None) -> Metric:
     """Return a metric by its name; one of spans reads labels by the scheme of the model, if it has one."""
     return metric(name, scheme=scheme) if scheme is not None and of_spans(name) else metric(name)
+
+
+def judge_for(metric: Any, auto: str) -> Any:
+    """Return a metric by its name, `auto` for "auto"; a function stays what it is."""
+    return named_for(auto if metric == AUTO else metric) if isinstance(metric, str) else metric
 
 
 def scheme_of_rows(name: str, labels: Iterable[str], scheme: LabelScheme | None = None) -> LabelScheme | None:

@@ -20,7 +20,8 @@ from crfkit import inference
 from crfkit.arrays import Ids
 from crfkit.inference.methods.method import Method
 from crfkit.models.explain import entry
-from crfkit.models.explanation import Contribution, Decision, Explanation
+from crfkit.models.explanation import At, Contribution, Decision, Explanation, told
+from crfkit.models.graph_asked import Asked
 from crfkit.models.graph_model import Given, GraphModel
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.cliques import Clique
@@ -30,8 +31,8 @@ __all__ = ["explain_graph"]
 
 def explain_graph(
     model: GraphModel,
-    x: GraphBatch,
-    at: tuple[str, int] | None = None,
+    asked: Asked,
+    at: Any = None,
     *,
     given: Given = None,
     method: Method | str | None = None,
@@ -45,27 +46,28 @@ def explain_graph(
     >>> graph = Graph({"token": ["D", "N"]}, step=["token", "token"])
     >>> data = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
     >>> model = GraphCRF(graph).fit(data).model_
-    >>> print(explain_graph(model, data, ("token", 2), given={"token": ["D", "N", None]}))
+    >>> print(model.explain(data, ("token", 2), given={"token": ["D", "N", None]}))
     token 2 is N (p = 0.660), not D (p = 0.340): +0.664
       +0.664  step  weight  token 1 N; token 2 N, not D
     """
-    one = model.fitted(x)
-    if one.graphs != 1:
-        raise ValueError(f"x has {one.graphs} graphs; explain one at a time, as in explain(X[0])")
-    flat = None if at is None else _find(one, at)
+    one, names = asked.batch, _Names(asked)
+    flat = None
+    if at is not None:
+        kind, number = asked.variable(at)
+        flat = one.kind_ptr[kind][0] + number
     scores = model.given(one, given, threads=threads)
     best = inference.decode(scores, method=method, threads=threads)
     label = np.concatenate([best[kind] for kind in one.kind_ptr])
-    asked = None if method in ("posterior", "viterbi") else method
-    p = inference.marginals(scores, cliques=False, method=asked, threads=threads).node
+    summing = None if method in ("posterior", "viterbi") else method
+    p = inference.marginals(scores, cliques=False, method=summing, threads=threads).node
     observed = np.full(one.variables, -1, dtype=np.int32) if scores.observed is None else scores.observed
-    names, decisions = _Names(one), []
+    decisions = []
     for kind, (first, last) in one.kind_ptr.items():
         for v in range(first, last):
             if flat is not None and v != flat:
                 continue
             y, here = int(label[v]), np.array(p[kind][v - first])  # [L]
-            place, won = (kind, v - first), names.label(kind, y)
+            place, won = asked.place(kind, v - first), asked.label(kind, y)
             rest = here.copy()
             rest[y] = 0.0
             if not rest.max() > 0.0:
@@ -78,45 +80,29 @@ def explain_graph(
             against = np.concatenate([other[each] for each in one.kind_ptr])
             found = [c for c in _differences(model, one, names, label, against) if c.amount != 0.0]
             found.sort(key=lambda c: -abs(c.amount))
-            second = (names.label(kind, r), float(here[r]))
+            second = (asked.label(kind, r), float(here[r]))
             decisions.append(Decision(place, won, float(here[y]), *second, tuple(found)))
-    return Explanation(tuple(decisions), best.how)
-
-
-def _find(one: GraphBatch, at: tuple[str, int]) -> int:
-    """Return the flat number of a variable; checked."""
-    given: Any = at
-    if np.shape(given) != (2,) or not isinstance(given[1], int | np.integer):
-        raise TypeError(f"at is {at!r}, expected a variable: its kind and its number, as in ('token', 0)")
-    kind, number = at
-    if kind not in one.kind_ptr:
-        raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, one.kind_ptr))}")
-    first, last = one.kind_ptr[kind]
-    if not 0 <= number < last - first:
-        raise ValueError(
-            f"the graph has {last - first} variables of kind {kind!r}; {number} is not one of them"
-        )
-    return first + number
+    return Explanation(tuple(decisions), best.info)
 
 
 class _Names:
     """Labels and variables of one graph as people call them."""
 
-    def __init__(self, one: GraphBatch) -> None:
-        self.one = one
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
 
-    def label(self, kind: str, y: int) -> str:
-        labels = self.one.graph.kinds[kind]
-        return labels[y] if isinstance(labels, tuple) else str(y)
-
-    def place(self, flat: int) -> tuple[str, int]:
-        kind, first = next((k, a) for k, (a, b) in self.one.kind_ptr.items() if a <= flat < b)
-        return kind, flat - first
+    def place(self, flat: int) -> At:
+        return self.asked.place(*self._variable(flat))
 
     def variable(self, flat: int, y: int, z: int) -> str:
-        kind, number = self.place(flat)
-        changed = "" if y == z else f", not {self.label(kind, z)}"
-        return f"{kind} {number} {self.label(kind, y)}{changed}"
+        kind, number = self._variable(flat)
+        changed = "" if y == z else f", not {self.asked.label(kind, z)}"
+        return f"{told(self.asked.place(kind, number))} {self.asked.label(kind, y)}{changed}"
+
+    def _variable(self, flat: int) -> tuple[str, int]:
+        sizes = self.asked.batch.kind_ptr.items()
+        kind, first = next((k, a) for k, (a, b) in sizes if a <= flat < b)
+        return kind, flat - first
 
 
 def _differences(

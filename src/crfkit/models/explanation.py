@@ -14,12 +14,28 @@ from typing import Any, TypeAlias
 
 from crfkit.inference.methods.how import How
 
-__all__ = ["At", "Contribution", "Decision", "Explanation"]
+__all__ = ["At", "Contribution", "Decision", "Explanation", "told"]
 
-#: A position of a sequence, from 0; of graphs, a variable: its kind, and its number within kind and graph.
-At: TypeAlias = int | tuple[str, int]
+#: A position of a sequence, from 0; of graphs, a variable: its kind, and its number within kind and graph. Of
+#: several columns (position, column), of an image (row, column).
+At: TypeAlias = int | tuple[str, int] | tuple[int, str] | tuple[int, int]
 
 _ROWS = 20  #: contributions that are printed
+
+
+def told(at: At) -> str:
+    """Return a place as people say it.
+
+    Examples
+    --------
+    >>> [told(at) for at in (3, ("token", 3), (3, "pos"), (3, 4))]
+    ['position 3', 'token 3', 'position 3 pos', 'row 3 column 4']
+    """
+    if not isinstance(at, tuple):
+        return f"position {at}"
+    if isinstance(at[0], str):
+        return f"{at[0]} {at[1]}"
+    return f"position {at[0]} {at[1]}" if isinstance(at[1], str) else f"row {at[0]} column {at[1]}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +90,7 @@ class Decision:
 
     def __str__(self) -> str:
         """Return a table."""
-        name = f"{self.at[0]} {self.at[1]}" if isinstance(self.at, tuple) else f"position {self.at}"
+        name = told(self.at)
         if self.positions > 1 and isinstance(self.at, int):
             name = f"positions {self.at} to {self.at + self.positions - 1}"
         head = f"{name} is {self.label} (p = {self.probability:.3f})"
@@ -122,7 +138,7 @@ class Explanation(Sequence[Decision]):
     """
 
     decisions: tuple[Decision, ...]
-    how: How | None = None  #: of graphs: how the best labeling was found
+    info: How | None = None  #: of graphs: how the best labeling was found
 
     def __getitem__(self, number: Any) -> Any:
         """Return a decision, or those of a slice."""

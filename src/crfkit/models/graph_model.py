@@ -13,30 +13,34 @@ from numpy.typing import ArrayLike
 from crfkit import inference
 from crfkit._safe.pickling import Restored
 from crfkit._safe.printable import counted
-from crfkit.arrays import Floats, Ids, Ragged, pointers
+from crfkit.arrays import Bools, Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.models.base import FittedBy, Model
+from crfkit.models.graph_answers import PerGraph
+from crfkit.models.graph_asked import Asked, AskedOfSamples
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.models.parts import FeatureMap
+from crfkit.models.results import Candidate
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.graphs.potentials import GraphPotentials
 
 if TYPE_CHECKING:
+    from crfkit.features import Recipe
     from crfkit.graphs.text_form import GraphForm
     from crfkit.metrics.comparison import Compared
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
+    from crfkit.models.grounding import Grounding
     from crfkit.training.events import TrainingRecord
 
-__all__ = ["Given", "GraphMetric", "GraphModel", "accuracy", "log_prob"]
+__all__ = ["Given", "GraphMetric", "GraphModel", "log_prob"]
 
 #: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
 Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
@@ -72,10 +76,16 @@ class GraphModel(Restored, Model):
     notes: str = ""  #: free text that goes with the model
     license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
+    grounding: Grounding | None = None  #: how samples become graphs, where it was trained on such
     lacks: str = ""  #: why it cannot be written to a file, and what to do instead; "" where it can
     estimator: FittedBy | None = None  #: what learned it, where an estimator did
-    feature_map: FeatureMap | None = None  #: what makes graphs of X, where X is not graphs
-    how: How | None = None  #: how graphs were answered at the end of training; not in files
+    feature_map: FeatureMap | None = None  #: what makes features of X
+    info: How | None = None  #: how graphs were answered at the end of training; not in files
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """What makes features of tokens, where it was trained on sequences of them."""
+        return getattr(self.grounding, "recipe", None)
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)
@@ -109,11 +119,7 @@ class GraphModel(Restored, Model):
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
         """The labels of each kind by id; numbers as text where they have no names."""
-        kinds = self.graph.kinds.items()
-        return {
-            kind: names if isinstance(names, tuple) else tuple(map(str, range(self.graph.width(kind))))
-            for kind, names in kinds
-        }
+        return self.graph.labels
 
     def potentials(self, batch: GraphBatch, *, threads: int | None = None) -> GraphPotentials:
         """Return the scores of a batch of the same graph, for all queries of `crfkit.inference`."""
@@ -187,137 +193,194 @@ class GraphModel(Restored, Model):
 
     # ---- queries
 
+    def batch(self, X: Any, y: Any = None, *, threads: int | None = None) -> GraphBatch:
+        """Return the graphs that samples become, with the labels of y: those that queries answer about.
+
+        Examples
+        --------
+        >>> from crfkit import FactorialCRF
+        >>> X, y = [[["the"], ["dog"]]], [[("D", "B"), ("N", "I")]]
+        >>> FactorialCRF().fit(X, y).model_.batch(X, y).label.tolist()
+        [0, 1, 0, 1]
+        """
+        asked = self._asked(X, threads)
+        if y is None:
+            return asked.batch
+        label, foreign = asked.gold(y)
+        if foreign.any():
+            raise ValueError(
+                f"y of sample {int(np.argmax(foreign))} has a label that the model does not know"
+            )
+        return replace(asked.batch, label=label)
+
+    def _asked(self, X: Any, threads: int | None = None) -> Asked:
+        """Return X as graphs, with the form of answers about them."""
+        if isinstance(X, GraphBatch):
+            return Asked(self.fitted(X))
+        if self.grounding is None:
+            raise TypeError(f"X is a {type(X).__name__}, expected graphs of graph.batch(...)")
+        samples = self.grounding.samples(X, threads)
+        return AskedOfSamples(
+            self.fitted(self.grounding.graphs(self.graph, samples)), self.grounding, samples
+        )
+
     def predict(
         self,
-        batch: GraphBatch,
+        X: Any,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabeling:
-        """Return the best labeling.
+    ) -> Any:
+        """Return the best labels: of graphs `GraphLabels`, of samples what y was in training.
 
         Parameters
         ----------
-        batch : GraphBatch
-            Labels that it has are not looked at, unless `given` says so.
+        X : GraphBatch, or samples as in training
+            Labels that graphs have are not looked at, unless `given` says so.
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": those that
-            the batch has.
+            the batch has. Of samples: in the form of y.
         method : a method of `crfkit.inference.methods`, or its name, optional
+            "posterior": the likeliest label of each variable.
         threads : int, optional
         """
-        found: GraphLabeling = inference.decode(
-            self.given(batch, given, threads=threads), method=method, threads=threads
-        )
-        return found
+        return self._best(X, given, method, None, threads)
+
+    def _best(
+        self, X: Any, given: Any, method: Method | str | None, summing: Method | None, threads: int | None
+    ) -> Any:
+        """Return the best labels; `summing` gives the probabilities where the likeliest are asked for."""
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        if method == "posterior":
+            scores = replace(scores, method=summing)
+        return asked.labels(inference.decode(scores, method=method, threads=threads))
 
     def predict_proba(
         self,
-        batch: GraphBatch,
+        X: Any,
         *,
-        given: Given = None,
+        given: Any = None,
         cliques: bool = False,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphMarginals:
-        """Return the probability of each label of each variable, by kind; of factors where `cliques`."""
-        scores = self.given(batch, given, threads=threads)
-        found: GraphMarginals = inference.marginals(scores, cliques=cliques, method=method, threads=threads)
-        return found
+    ) -> Any:
+        """Return the probability of each label: of graphs `GraphProba`, of samples arrays in the form of y.
+
+        ``cliques=True`` also asks for those of factors of graphs.
+        """
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        return asked.proba(inference.marginals(scores, cliques=cliques, method=method, threads=threads))
 
     def log_prob(
-        self, batch: GraphBatch, *, method: Method | str | None = None, threads: int | None = None
+        self, X: Any, y: Any = None, *, method: Method | str | None = None, threads: int | None = None
     ) -> Numbers:
-        """Return the logarithm of the probability of the known labels of each graph, [N]."""
-        scores = self.potentials(batch, threads=threads)
-        if batch.label is None:
-            raise ValueError("the batch has no labels")
-        return log_prob(scores, batch.label, method=method, threads=threads)
+        """Return the logarithm of the probability of the known labels of each graph, [N].
+
+        Labels that are not known are summed over; one that the model does not have has probability 0.
+        """
+        asked = self._asked(X, threads)
+        return self._log_prob(asked, asked.gold(y), method, threads)
+
+    def _log_prob(
+        self, asked: Asked, gold: tuple[Ids, Bools], method: Method | str | None, threads: int | None
+    ) -> Numbers:
+        label, foreign = gold
+        scores = self.potentials(asked.batch, threads=threads)
+        found = log_prob(scores, label, method=method, threads=threads)
+        return Numbers(np.where(foreign, -np.inf, found), found.info)
 
     def kbest(
         self,
-        batch: GraphBatch,
+        X: Any,
         k: int,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
+        summing: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabelings:
-        """Return the k best labelings: ``kbest(X, k)["token"]`` is [k, V], ``kbest(X, k)[n]`` of graph n."""
-        scores = self.given(batch, given, threads=threads)
-        found: GraphLabelings = inference.kbest(scores, k, method=method, threads=threads)
-        return found
+    ) -> PerGraph[list[Candidate]]:
+        """Return the k best labelings of each graph or sample, best first; fewer where fewer exist.
+
+        Each has ``labels`` (by kind, or in the form of y), ``log_prob`` and ``probability``, given what is
+        given; `summing` is the method that finds the sum over all labelings for these.
+        """
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        found = inference.kbest(scores, k, method=method, threads=threads)
+        total = inference.log_partition(scores, method=summing, threads=threads)
+        return asked.candidates(found, np.atleast_1d(np.asarray(total)))
 
     def sample(
         self,
-        batch: GraphBatch,
+        X: Any,
         n_samples: int = 1,
         *,
         random_state: int = 0,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabelings:
-        """Draw labelings: ``sample(X, 9)["token"]`` is [9, V]."""
-        scores = self.given(batch, given, threads=threads)
-        found: GraphLabelings = inference.sample(
-            scores, n_samples, random_state, method=method, threads=threads
-        )
-        return found
+    ) -> PerGraph[list[Any]]:
+        """Draw labelings: for each graph or sample `n_samples` of them, by kind or in the form of y."""
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        return asked.drawn(inference.sample(scores, n_samples, random_state, method=method, threads=threads))
 
     def entropy(
         self,
-        batch: GraphBatch,
+        X: Any,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
     ) -> Numbers:
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
-        scores = self.given(batch, given, threads=threads)
-        found: Numbers = inference.entropy(scores, method=method, threads=threads)
-        return found
+        asked = self._asked(X, threads)
+        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        found = inference.entropy(scores, method=method, threads=threads)
+        return Numbers(np.atleast_1d(np.asarray(found)), found.info)
 
     def score(
         self,
-        X: GraphBatch,
-        y: None = None,
+        X: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         kind: str | None = None,
-        given: Given = None,
+        given: Any = None,
         threads: int | None = None,
     ) -> float:
-        """Return the share of known labels that are predicted: the score of `evaluate`."""
+        """Return how good the predictions are, of graphs the share of known labels: see `evaluate`."""
         return self._compared(X, y, kind=kind, given=given, threads=threads).score(sample_weight)
 
     def evaluate(
         self,
-        X: GraphBatch,
-        y: None = None,
+        X: Any,
+        y: Any = None,
         *,
         metric: GraphMetric | str | None = None,
         groups: Sequence[Hashable] | None = None,
         kind: str | None = None,
-        given: Given = None,
+        given: Any = None,
         threads: int | None = None,
     ) -> Report:
-        """Return how good the predictions on graphs with labels are: a report to print, with one score.
+        """Return how good the predictions on labeled data are: a report to print, with one score.
 
         Parameters
         ----------
-        X : GraphBatch
-            Variables without a label do not count.
-        y : None
-            The labels are in X.
-        metric : {"auto", "accuracy", "log_prob"} or function, optional
-            The share of known labels that are predicted (also "auto", the default), the mean logarithm of
-            their probability, or a function of gold and predicted labels by kind.
+        X, y
+            GraphBatch with labels and no y, or samples and labels as in training. Labels that are not known
+            do not count.
+        metric : str or function, optional
+            Of graphs "accuracy", the share of known labels that are predicted (also "auto", the default);
+            "log_prob", the mean logarithm of their probability; or a function of gold and predicted labels
+            by kind. Of samples as in `score` of the estimator.
         groups : sequence [N], optional
-            The group of each graph: the report has a row for each.
+            The group of each graph or sample: the report has a row for each.
         kind : str, optional
-            Only labels of this kind count.
+            Only labels of this kind, or column of several, count.
         given, threads
             As in `predict`.
         """
@@ -326,34 +389,33 @@ class GraphModel(Restored, Model):
 
     def _compared(
         self,
-        X: GraphBatch,
-        y: None = None,
-        metric: GraphMetric | str = "auto",
+        X: Any,
+        y: Any = None,
+        metric: Any = "auto",
         *,
         kind: str | None = None,
-        given: Given = None,
+        given: Any = None,
         found: Mapping[str, Ids] | None = None,
         summing: Method | str | None = None,
         threads: int | None = None,
     ) -> Compared:
         """Return known labels and predicted ones, or `found`, and what judges them; see `evaluate`."""
-        from crfkit.models.judged_graphs import compared_graphs
-
-        if y is not None:
-            raise ValueError("the labels of graphs are in X: graph.batch(labels=...); leave y out")
-        if X.label is None:
-            raise ValueError("X has no labels to compare with")
+        asked = self._asked(X, threads)
+        if kind is not None and kind not in self.graph.kinds:
+            raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, self.graph.kinds))}")
+        gold = asked.gold(y, kind)
         if found is None:
-            found = self.predict(X, given=given, threads=threads).labels
-        each = self.log_prob(X, method=summing, threads=threads) if metric == "log_prob" else None
-        return compared_graphs(X, self.labels, found, metric, kind, each)
+            scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+            found = inference.decode(scores, threads=threads).labels
+        each = self._log_prob(asked, gold, summing, threads) if metric == "log_prob" else None
+        return asked.compared(y, found, metric, kind, each)
 
     def explain(
         self,
-        x: GraphBatch,
-        at: tuple[str, int] | None = None,
+        x: Any,
+        at: Any = None,
         *,
-        given: Given = None,
+        given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
     ) -> Explanation:
@@ -364,16 +426,21 @@ class GraphModel(Restored, Model):
 
         Parameters
         ----------
-        x : GraphBatch
-            One graph, ``X[0]``.
+        x : GraphBatch with one graph, or one sample
+            ``X[0]``.
         at : (kind, number), optional
-            Which variable, by its number within its kind, from 0; default: all of them.
+            Which variable, by its number within its kind, from 0; of samples a position, (position, column),
+            (row, column) of a pixel, or the number of a label. Default: all of them.
         given, method, threads
             As in `predict`.
         """
         from crfkit.models.explain_graphs import explain_graph
 
-        return explain_graph(self, x, at, given=given, method=method, threads=threads)
+        whole = x if isinstance(x, GraphBatch) or self.grounding is None else self.grounding.one(x)
+        asked = self._asked(whole, threads)
+        if asked.batch.graphs != 1:
+            raise ValueError(f"x has {asked.batch.graphs} graphs; explain one at a time, as in explain(X[0])")
+        return explain_graph(self, asked, at, given=asked.clamped(given), method=method, threads=threads)
 
     # ---- weights
 
@@ -393,25 +460,10 @@ class GraphModel(Restored, Model):
         return made
 
 
-def accuracy(batch: GraphBatch, found: Mapping[str, Ids], kind: str | None = None) -> float:
-    """Return the share of known labels that were found, of all kinds or of one."""
-    assert batch.label is not None
-    if kind is not None and kind not in batch.kind_ptr:
-        raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, batch.kind_ptr))}")
-    right = known = 0
-    for name, gold in batch.by_kind(batch.label).items():
-        if kind in (None, name):
-            right += int((gold[gold >= 0] == found[name][gold >= 0]).sum())
-            known += int((gold >= 0).sum())
-    if not known:
-        raise ValueError("there are no labels to compare with" + (f" of kind {kind!r}" if kind else ""))
-    return right / known
-
-
 def log_prob(
     scores: GraphPotentials, label: Ids, *, method: Method | str | None, threads: int | None
 ) -> Numbers:
     """Return log p of the known labels [V, -1 elsewhere] of each graph, summed over the others: [N]."""
     total = inference.log_partition(scores, method=method, threads=threads)
     within = inference.log_partition(replace(scores, observed=label), method=method, threads=threads)
-    return Numbers(np.atleast_1d(np.asarray(within) - np.asarray(total)), total.how)
+    return Numbers(np.atleast_1d(np.asarray(within) - np.asarray(total)), total.info)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, pointers
-from crfkit.metrics.comparison import Columns, Compared, Counted, Joined, Told, log_prob, name_of
+from crfkit.metrics.comparison import Columns, Compared, Joined, Told, name_of
 from crfkit.metrics.registry import METRICS
 from crfkit.metrics.rule import rule_of_kind
 from crfkit.structures.graphs.batch import GraphBatch
@@ -20,7 +20,6 @@ __all__ = ["compared_graphs"]
 
 def compared_graphs(
     batch: GraphBatch,
-    names: Mapping[str, Sequence[str]],
     found: Mapping[str, Ids],
     metric: Any = "auto",
     kind: str | None = None,
@@ -32,53 +31,49 @@ def compared_graphs(
     ----------
     batch : GraphBatch
         With labels; -1 where they are not known.
-    names, found : by kind
-        Of labels, [L]; and the labels that were predicted, [V].
+    found : by kind
+        The labels that were predicted, [V].
     metric : {"auto", "accuracy", "log_prob"} or function
         Of labels by kind.
     kind : str, optional
         The only one that counts.
     each : array [N], optional
-        The log probabilities of "log_prob".
+        The log probabilities of "log_prob": of the labels that count.
 
     Examples
     --------
     >>> from crfkit import Graph
     >>> graph = Graph({"token": ["D", "N"], "size": 2})
     >>> batch = graph.batch(labels={"token": ["D", "N"], "size": [1]})
-    >>> names = {"token": ["D", "N"], "size": ["0", "1"]}
     >>> found = {"token": np.array([0, 0]), "size": np.array([1])}
-    >>> compared_graphs(batch, names, found, kind="token").score()
+    >>> compared_graphs(batch, found, kind="token").score()
     0.5
     """
     if not callable(metric) and metric not in ("auto", "accuracy", "log_prob"):
         raise ValueError(
             f"metric is {metric!r}, expected 'auto', 'accuracy', 'log_prob' or a function of labels by kind"
         )
-    if kind is not None and kind not in batch.kind_ptr:
-        raise ValueError(f"{kind!r} is not a kind of the graph: {', '.join(map(repr, batch.kind_ptr))}")
     assert batch.label is not None
     gold = batch.by_kind(batch.label)
     graph_of = batch.by_kind(batch.graph_of)
     kinds = [name for name in gold if kind in (None, name)]
-    flat = np.concatenate([graph_of[name][gold[name] >= 0] for name in kinds])
-    known = np.bincount(flat, minlength=batch.graphs)  # [N]
-    if not np.any(known):
+    if not any((gold[name] >= 0).any() for name in kinds):
         raise ValueError("there are no labels to compare with" + (f" of kind {kind!r}" if kind else ""))
-    parts = {}
+    parts, names = {}, batch.graph.labels
     for name in kinds:
         whole = metric == "auto" and bool((gold[name] >= 0).all())
         judge, scheme = rule_of_kind(names[name], whole)
         ptr = pointers(np.bincount(graph_of[name], minlength=batch.graphs))
-        parts[name] = Columns.of_ids(names[name], gold[name], found[name], ptr, judge, scheme=scheme)
+        parts[name] = Columns.of_ids(
+            names[name], gold[name], found[name], ptr, judge, scheme=scheme, unit="graph"
+        )
     if callable(metric):
         told = Told(partial(_asked, metric, gold, found, graph_of))
-        return Joined.of(parts, name_of(metric), told, "graph")
+        return Joined.of(parts, name_of(metric), told)
     if metric == "log_prob":
         assert each is not None
-        summed = Counted(log_prob(np.asarray(each), known), (parts[kinds[0]].encoded,))
-        return Joined.of(parts, metric, summed, "graph")
-    return Joined.pooled(parts, METRICS["accuracy"], "graph")
+        return Joined.by_log_prob(parts, np.asarray(each))
+    return Joined.pooled(parts, METRICS["accuracy"])
 
 
 def _asked(

@@ -34,9 +34,9 @@ class Span(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One of the k best label sequences of a sequence, and what it spells as (start, end, label)."""
+    """One of the k best labelings of a sequence or graph; what a sequence spells as (start, end, label)."""
 
-    labels: list[str]
+    labels: Any  #: in the form of y: a list of labels; of a graph, by kind
     log_prob: float
     probability: float
     spans: Segments

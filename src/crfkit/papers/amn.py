@@ -300,7 +300,7 @@ class Networks:
 
 def _nearness(scores: GraphPotentials, found: Any, threads: int | None) -> dict[str, float]:
     """Return how near labelings are to the upper bounds of TRW-S, over all graphs."""
-    bound = inference.decode(scores, TRWS(sweeps=200), threads=threads).how.upper  # [N]
+    bound = inference.decode(scores, TRWS(sweeps=200), threads=threads).info.upper  # [N]
     batch, least = scores.batch, np.zeros(scores.batch.graphs)
     for name, table in scores.tables.items():
         lowest = table.scores.min(axis=tuple(range(1, table.scores.ndim)))  # [K]
@@ -308,10 +308,10 @@ def _nearness(scores: GraphPotentials, found: Any, threads: int | None) -> dict[
         each = lowest[which] if len(lowest) > 1 else np.full(len(batch.scopes[name]), lowest[0])
         least += np.bincount(batch.graph_of[batch.scopes[name][:, 0]], each, minlength=batch.graphs)
     share = (found.score - least) / (bound - least)  # [N]
-    exact = found.how.exact | (bound - found.score <= 1e-6 * np.abs(bound))
+    exact = found.info.exact | (bound - found.score <= 1e-6 * np.abs(bound))
     return {
         GAP: 100.0 * float((bound - found.score).sum() / (bound - least).sum()),
-        CYCLES: float(found.how.sweeps.mean()),
+        CYCLES: float(found.info.sweeps.mean()),
         FACTOR: float(share.min()),
         PROVED: 100.0 * float(exact.mean()),
     }

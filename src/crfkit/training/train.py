@@ -153,7 +153,7 @@ def train(
         gradients, and for the stochastic ones, which visit blocks in random order.
     method : a method of `crfkit.inference.methods`, or its name, optional
         The inference method for graphs. Default: exact where the tables of a component have at most 2**22
-        cells, else belief propagation; ``model.how`` and ``model.training.notes`` say which.
+        cells, else belief propagation; ``model.info`` and ``model.training.notes`` say which.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
         al. 2001), or at ``init(problem, layout)``. Default: at zero. For graphs: a `GraphModel`, weights
@@ -234,7 +234,7 @@ def train(
     >>> batch = graph.batch(
     ...     labels={"token": ["D", "N"]}, scopes={"step": [[0, 1]]}, features={"word": [[1, 0], [0, 1]]}
     ... )
-    >>> train(batch).predict(batch).names("token").tolist()
+    >>> train(batch).predict(batch)["token"].tolist()
     ['D', 'N']
     """
     begun = time.perf_counter()

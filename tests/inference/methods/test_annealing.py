@@ -26,10 +26,10 @@ def test_small_graphs() -> None:
             continue
         answer = inference.decode(scores, Annealing())
         np.testing.assert_allclose(answer.score, inference.score(scores, answer), rtol=1e-9)
-        np.testing.assert_array_equal(answer.how.lower, answer.score)
+        np.testing.assert_array_equal(answer.info.lower, answer.score)
         assert (answer.score <= best.score + 1e-9).all()
-        assert not answer.how.exact.any()
-        assert answer.how.converged.all()
+        assert not answer.info.exact.any()
+        assert answer.info.converged.all()
         right += int((answer.score >= best.score - 1e-9).sum())
         found += 3
     assert found > 50

@@ -42,7 +42,7 @@ def wide_and_narrow() -> Any:
 def test_sums_of_wide_and_narrow_components() -> None:
     scores = wide_and_narrow()
     found = inference.marginals(scores)
-    how = found.how
+    how = found.info
     assert how.exact.tolist() == [False, True]
     assert how.method.tolist() == ["belief-propagation + elimination", "elimination"]
     assert "1 component has more than the 134217728 cells" in how.notes[0]
@@ -60,25 +60,25 @@ def test_sums_of_wide_and_narrow_components() -> None:
 def test_the_best_labeling_of_wide_and_narrow_components() -> None:
     scores = wide_and_narrow()
     found = inference.decode(scores)
-    assert found.how.exact[1]
+    assert found.info.exact[1]
     np.testing.assert_allclose(inference.score(scores, found), found.score)
-    assert (found.how.upper >= np.asarray(found.score) - 1e-9).all()
+    assert (found.info.upper >= np.asarray(found.score) - 1e-9).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_small_budget_changes_only_what_is_too_wide(seed: int) -> None:
     whole = random_graph(np.random.default_rng(seed), graphs=4, variables=8, forbidden=0.0, labels=(2, 3))
     exact, small = inference.marginals(whole), inference.marginals(whole, method=Auto(budget=20))
-    assert exact.how.exact.all()
-    sure = small.how.exact
+    assert exact.info.exact.all()
+    sure = small.info.exact
     np.testing.assert_allclose(small.log_partition[sure], exact.log_partition[sure], atol=1e-9)
     wide = Elimination(20).estimate(components(whole.batch).potentials(whole))["cells"] > 20
-    assert bool(wide.any()) == bool(small.how.notes)
+    assert bool(wide.any()) == bool(small.info.notes)
     best = inference.decode(whole, method=Auto(budget=20))
     right = inference.decode(whole)
-    np.testing.assert_allclose(np.asarray(best.score)[best.how.exact], right.score[best.how.exact])
+    np.testing.assert_allclose(np.asarray(best.score)[best.info.exact], right.score[best.info.exact])
     assert (np.asarray(best.score) <= right.score + 1e-9).all()
-    assert (best.how.upper >= right.score - 1e-9).all()
+    assert (best.info.upper >= right.score - 1e-9).all()
 
 
 def answer(query: Any, potentials: Any, method: Any) -> Any:
@@ -105,15 +105,15 @@ def test_what_is_forbidden_and_given(budget: int, forbidden: float) -> None:
             inference.log_partition(scores, method=auto),
             inference.log_partition(scores, method=Enumeration()),
         )
-        sure = total.how.exact
+        sure = total.info.exact
         np.testing.assert_allclose(np.asarray(total)[sure], np.asarray(right)[sure], atol=1e-9)
         assert not np.isnan(total).any()
         best, top = (answer(inference.decode, scores, method) for method in (auto, Enumeration()))
         assert (best is None) == (top is None)
         if best is not None:
-            sure = best.how.exact
+            sure = best.info.exact
             np.testing.assert_allclose(np.asarray(best.score)[sure], np.asarray(top.score)[sure], atol=1e-9)
-            assert (best.how.upper >= np.asarray(top.score) - 1e-9).all()
+            assert (best.info.upper >= np.asarray(top.score) - 1e-9).all()
             assert (np.asarray(best.score) <= np.asarray(top.score) + 1e-9).all()
 
 
@@ -130,7 +130,7 @@ def test_no_graphs_and_no_variables() -> None:
 def test_one_wide_graph_is_answered_whole() -> None:
     scores = replace(grid(np.random.default_rng(0), SIDE, SIDE, 2), constant=np.array([3.0]))
     value = inference.log_partition(scores)
-    assert not value.how.exact[0]
+    assert not value.info.exact[0]
     rough = inference.log_partition(scores, method=BeliefPropagation())
     assert value == rough
 
@@ -139,8 +139,8 @@ def test_draws_lists_and_counts() -> None:
     scores = wide_and_narrow()
     drawn = inference.sample(scores, 3, seed=5)
     assert drawn["node"].shape == (3, len(scores.batch.width))
-    assert drawn.how.method.tolist() == ["gibbs + elimination", "elimination"]
-    assert drawn.how.exact.tolist() == [False, True]
+    assert drawn.info.method.tolist() == ["gibbs + elimination", "elimination"]
+    assert drawn.info.exact.tolist() == [False, True]
     for draw, score in zip(drawn["node"], drawn.score, strict=True):
         np.testing.assert_allclose(scores.labeling_score(draw), score)
     np.testing.assert_array_equal(inference.sample(scores, 3, seed=5, threads=1)["node"], drawn["node"])
@@ -164,11 +164,11 @@ def test_wide_submodular_grids_are_cut() -> None:
     tables = 0.4 * sign[:, None, None] * np.eye(2)
     scores = batch.potentials(look=rng.normal(size=(len(batch.width), 2)), edge=tables)
     found = inference.decode(scores)
-    assert found.how.exact[:2].all()
-    assert found.how.method[:2].tolist() == ["min-cut", "min-cut"]
-    assert found.how.method[2] != "min-cut"
+    assert found.info.exact[:2].all()
+    assert found.info.method[:2].tolist() == ["min-cut", "min-cut"]
+    assert found.info.method[2] != "min-cut"
     np.testing.assert_allclose(inference.score(scores, found), found.score)
-    assert (found.how.upper >= np.asarray(found.score) - 1e-9).all()
+    assert (found.info.upper >= np.asarray(found.score) - 1e-9).all()
     alone = inference.decode(scores.select([0]), method=MinCut())
     np.testing.assert_allclose(np.asarray(found.score)[0], alone.score[0])
 
@@ -178,16 +178,16 @@ def test_wide_metric_grids_get_the_better_of_two() -> None:
     found = inference.decode(scores, method=Auto(seconds=1.0))
     for method in (TRWS(), Expansion()):
         assert found.score >= inference.decode(scores, method=method).score - 1e-9
-    assert found.how.upper[0] >= found.score - 1e-9
-    assert "trws" in found.how.method[0]
-    assert "not eliminated" in " ".join(found.how.notes)
+    assert found.info.upper[0] >= found.score - 1e-9
+    assert "trws" in found.info.method[0]
+    assert "not eliminated" in " ".join(found.info.notes)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_small_open_graphs_are_proved(seed: int) -> None:
     scores = grid(np.random.default_rng(seed), 5, 5, 3)
     found = inference.decode(scores, method=Auto(budget=50))
-    assert found.how.exact.all()
+    assert found.info.exact.all()
     np.testing.assert_allclose(found.score, inference.decode(scores).score)
 
 

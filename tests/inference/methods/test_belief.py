@@ -48,8 +48,8 @@ def test_is_exact_without_cycles(schedule: str, forbidden: float, strength: floa
         found = summed(potentials, BeliefPropagation(schedule, tol=1e-13))
         right = summed(potentials, Enumeration())
         assert not np.isnan(found.value).any()
-        acyclic = summed(potentials, BeliefPropagation()).how.exact
-        assert schedule != "paths" or (found.how.exact == acyclic).all()
+        acyclic = summed(potentials, BeliefPropagation()).info.exact
+        assert schedule != "paths" or (found.info.exact == acyclic).all()
         assert_same(found, right, potentials, acyclic)
         assert (np.isneginf(found.value) <= np.isneginf(right.value)).all()  # never without a proof
         best, truth = BeliefPropagation(schedule).best(potentials, 1), Enumeration().best(potentials, 1)
@@ -72,7 +72,7 @@ def test_trees_of_any_number_of_labels(labels: int, forbidden: float) -> None:
     )
     for each in (potentials, shared):
         found = summed(each, BeliefPropagation())
-        assert found.how.sweeps.tolist() == [1]
+        assert found.info.sweeps.tolist() == [1]
         assert_same(found, summed(each, Enumeration()), each, np.array([True]))
         best = BeliefPropagation().best(each, 1)
         np.testing.assert_allclose(best.score, Enumeration().best(each, 1).score)
@@ -153,7 +153,7 @@ def test_beliefs_agree_at_rest_and_schedules_with_each_other(schedule: str) -> N
         random_graph(rng, variables=9, arity=4, graphs=3, factors=4, strength=0.4, forbidden=0.0),
     ):
         found = summed(potentials, BeliefPropagation(schedule, tol=1e-9, sweeps=1000))
-        assert found.how.converged.all()
+        assert found.info.converged.all()
         assert residual(potentials, found) < 1e-7
         other = summed(potentials, BeliefPropagation(tol=1e-9))
         np.testing.assert_allclose(found.value, other.value, atol=1e-6)
@@ -206,9 +206,9 @@ def test_graphs_of_a_batch_do_not_matter_to_each_other() -> None:
     both = random_graph(rng, variables=8, arity=3, graphs=6, factors=4, strength=0.5, forbidden=0.0)
     found = summed(both, BeliefPropagation(tol=1e-12))
     exact = summed(both, Enumeration())
-    assert_same(found, exact, both, found.how.exact)
-    assert (found.how.sweeps[found.how.exact] <= 1).all()
-    assert (found.how.sweeps[~found.how.exact] > 1).all()
+    assert_same(found, exact, both, found.info.exact)
+    assert (found.info.sweeps[found.info.exact] <= 1).all()
+    assert (found.info.sweeps[~found.info.exact] > 1).all()
 
 
 @pytest.mark.parametrize("damping", [None, 0.0, 0.3])
@@ -234,8 +234,8 @@ def test_many_images_are_answered_as_each_alone(damping: float | None) -> None:
     method = BeliefPropagation(tol=1e-5, sweeps=60, damping=damping)
     together = GraphPotentials(batch, tables)
     found = summed(together, method)
-    assert found.how.converged.any()
-    assert not found.how.converged.all()
+    assert found.info.converged.any()
+    assert not found.info.converged.all()
     for threads in (2, 3):
         again = summed(together, method, threads)
         assert again.value.tobytes() == found.value.tobytes()
@@ -247,16 +247,16 @@ def test_many_images_are_answered_as_each_alone(damping: float | None) -> None:
         mine = {"look": look, "sign": Table(tables["sign"].scores[[n]]), "near": Table(pair, which[of == n])}
         alone = summed(GraphPotentials(part.batch, mine), method)
         np.testing.assert_allclose(found.value[n], alone.value[0], rtol=1e-9)
-        assert found.how.sweeps[n] == alone.how.sweeps[0]
-        assert found.how.converged[n] == alone.how.converged[0]
+        assert found.info.sweeps[n] == alone.info.sweeps[0]
+        assert found.info.converged[n] == alone.info.converged[0]
 
 
 def test_a_dense_graph_is_visited_in_order_and_says_so() -> None:
     edges = [(u, v) for u in range(60) for v in range(u)]
     potentials = pairwise(np.random.default_rng(4), 60, edges, 2, strength=0.05)
     found = summed(potentials, BeliefPropagation())
-    assert "dense" in str(found.how)
-    assert found.how.converged.all()
+    assert "dense" in str(found.info)
+    assert found.info.converged.all()
     assert residual(potentials, found) < 1e-5
 
 
@@ -266,10 +266,10 @@ def test_damping_helps_where_messages_turn_in_circles() -> None:
     repel = pairwise(rng, 9, edges, 2, strength=0.1, pair=[[0.0, 1.2], [1.2, 0.0]])
     plain = summed(repel, BeliefPropagation("paths", damping=0.0))
     helped = summed(repel, BeliefPropagation("paths"))
-    assert not plain.how.converged[0]
-    assert "did not come to rest" in str(plain.how)
-    assert helped.how.converged[0]
-    assert helped.how.sweeps[0] > 20
+    assert not plain.info.converged[0]
+    assert "did not come to rest" in str(plain.info)
+    assert helped.info.converged[0]
+    assert helped.info.sweeps[0] > 20
 
 
 def test_no_labeling_is_found_by_messages_alone() -> None:

@@ -56,7 +56,7 @@ def test_rests_where_messages_that_are_made_one_by_one_rest(
         BeliefPropagation(each, tol=1e-12, damping=damping, sweeps=2000).marginals(potentials, True, 1)
         for each in (schedule, "residual")
     )
-    assert found.how.converged.all()
+    assert found.info.converged.all()
     np.testing.assert_allclose(found.value, other.value, atol=1e-9)
     np.testing.assert_allclose(found.node, other.node, atol=1e-9)
 

@@ -77,7 +77,7 @@ def best(potentials: GraphPotentials, method: Method) -> tuple[Any, Any]:
     np.testing.assert_allclose(found.score[0], Enumeration().best(potentials, 1).score[0], atol=1e-9)
     none = np.isneginf(found.score[0])[potentials.batch.graph_of]
     assert ((found.label[0] == -1) == none).all()
-    assert found.how.exact.all()
+    assert found.info.exact.all()
     return found.label[0], found.score[0]
 
 
@@ -223,10 +223,10 @@ def test_what_qpbo_decides_is_in_a_best_labeling(seed: int) -> None:
     np.testing.assert_allclose(Enumeration().best(sure, 1).score[0], most, atol=1e-9)
     found = QPBO().best(potentials, 1)
     assert (found.score[0] <= most + 1e-9).all()
-    assert (found.how.upper >= most - 1e-9).all()
-    np.testing.assert_allclose(found.score[0][found.how.exact], most[found.how.exact], atol=1e-9)
+    assert (found.info.upper >= most - 1e-9).all()
+    np.testing.assert_allclose(found.score[0][found.info.exact], most[found.info.exact], atol=1e-9)
     whole = np.bincount(potentials.batch.graph_of[partial < 0], minlength=len(most)) == 0
-    assert found.how.exact[whole].all()
+    assert found.info.exact[whole].all()
 
 
 def test_qpbo_decides_everything_that_a_cut_does_unless_there_are_ties() -> None:

@@ -48,8 +48,8 @@ def test_metrics_keep_the_known_factor(name: str, seed: int) -> None:
     potentials = graphs(np.random.default_rng(seed), table)
     most = Enumeration().best(potentials, 1).score[0]
     found = Expansion().best(potentials, 1)
-    assert found.how.converged.all()
-    assert not found.how.notes
+    assert found.info.converged.all()
+    assert not found.info.notes
     factor = 2.0 * table.max() / table[table > 0].min()
     assert (found.score[0] <= most + 1e-9).all()
     assert (-found.score[0] <= factor * -most + 1e-9).all()
@@ -65,7 +65,7 @@ def test_no_move_helps_and_none_hurts_any_tables(method: Method, seed: int) -> N
     start = potentials.tables["look"].scores.argmax(axis=1)
     assert (found.score[0] >= potentials.labeling_score(start) - 1e-12).all()
     for v in range(potentials.batch.variables):  # a single variable is a move as well, if not by roof duality
-        if found.how.notes:
+        if found.info.notes:
             break
         for y in range(L):
             other = found.label[0].copy()
@@ -99,8 +99,8 @@ def test_without_a_metric_moves_are_never_below_icm(
     assert found.score >= potentials.labeling_score(look.argmax(axis=1))[0] - 1e-9
     assert found.score == pytest.approx(inference.score(potentials, found))
     said = f"for tables that are not {method.needs}: TRWS() may find better labels; those of icm helped"
-    assert all(said in note for note in found.how.notes)
-    assert found.how.notes or name != "equal labels repel" or method.start
+    assert all(said in note for note in found.info.notes)
+    assert found.info.notes or name != "equal labels repel" or method.start
 
 
 def test_a_metric_graph_does_not_depend_on_one_without_a_metric() -> None:
@@ -112,9 +112,9 @@ def test_a_metric_graph_does_not_depend_on_one_without_a_metric() -> None:
     scores = batch.potentials(look=rng.normal(size=(12, L)), near=tables)
     for method in (Expansion(), Swap()):
         both = method.best(scores, 1)
-        assert both.how.notes
+        assert both.info.notes
         alone = method.best(scores.select([0]), 1)
-        assert not alone.how.notes
+        assert not alone.info.notes
         assert both.label[0, :6].tolist() == alone.label[0].tolist()
 
 
@@ -128,7 +128,7 @@ def test_moves_that_are_cuts_are_never_below_icm_either() -> None:
         for method in (Expansion(), Swap()):
             found = method.best(potentials, 1)
             assert (found.score >= icm - 1e-9).all()
-            below += not found.how.notes
+            below += not found.info.notes
     assert below
 
 
@@ -192,7 +192,7 @@ def test_options_and_wide_factors_are_refused() -> None:
 
 def test_too_few_cycles_are_not_convergence() -> None:
     potentials = graphs(np.random.default_rng(0), METRICS["linear"])
-    how = Expansion(cycles=1).best(potentials, 1).how
+    how = Expansion(cycles=1).best(potentials, 1).info
     assert not how.converged.all()
     assert how.sweeps.tolist() == [1, 1, 1]
 

@@ -30,7 +30,7 @@ def agrees(scores: GraphPotentials, tolerance: float = 1e-9) -> None:
     most, best = Enumeration().best(scores, 1), ALONE.best(scores, 1)
     np.testing.assert_allclose(best.score, most.score, rtol=tolerance, atol=tolerance)
     np.testing.assert_array_equal(best.label < 0, most.label < 0)
-    assert found.how.exact.all()
+    assert found.info.exact.all()
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -229,7 +229,7 @@ def test_too_wide_graphs_are_refused_with_the_number_of_cells() -> None:
 def test_the_budget_counts_the_cells_that_are_kept() -> None:
     scores = grid(np.random.default_rng(0), 8, 8, 2)
     cells = int(Elimination().estimate(scores)["cells"][0])
-    how = inference.log_partition(scores, method=Elimination(budget=cells)).how
+    how = inference.log_partition(scores, method=Elimination(budget=cells)).info
     assert 0 < how.cells[0] <= cells
     with pytest.raises(TooWideError):
         inference.log_partition(scores, method=Elimination(budget=cells // 8))

@@ -235,8 +235,8 @@ def test_components_in_lanes_and_others_make_one_answer(seed: int) -> None:
     np.testing.assert_allclose(best.score, alone.score, rtol=1e-12)
     np.testing.assert_array_equal(best.label, alone.label)
     assert Elimination().marginals(potentials, False, 1).clique == {}
-    assert one.how.exact.all()
-    assert (one.how.cells > 0).all()
+    assert one.info.exact.all()
+    assert (one.info.cells > 0).all()
 
 
 def test_a_small_budget_holds_in_lanes_as_well() -> None:

@@ -54,7 +54,7 @@ def test_draws_are_near_the_enumerated_marginals(method: Gibbs) -> None:
     for i in (0, 8000):
         labels = {kind: rows[i] for kind, rows in drawn.labels.items()}
         np.testing.assert_allclose(drawn.score[i], inference.score(scores, labels), rtol=1e-12)
-    assert drawn.how.sweeps.tolist() == [100 + 2 * 2001] * 2
+    assert drawn.info.sweeps.tolist() == [100 + 2 * 2001] * 2
     other = inference.sample(scores, 8001, seed=6, method=Gibbs(thin=2, block=method.block))
     assert any((drawn[kind] != other[kind]).any() for kind in right.node)
 
@@ -65,9 +65,9 @@ def test_trees_mix_where_variables_do_not() -> None:
     single = inference.marginals(scores, method=Gibbs(draws=1000))
     trees = inference.marginals(scores, method=Gibbs(draws=1000, block=True))
     assert furthest(trees, right) < 0.2 * furthest(single, right)
-    assert not single.how.converged[0]
-    assert trees.how.converged[0]
-    assert "largest R-hat" in str(single.how)
+    assert not single.info.converged[0]
+    assert trees.info.converged[0]
+    assert "largest R-hat" in str(single.info)
 
 
 def test_a_chain_is_drawn_at_once() -> None:
@@ -75,7 +75,7 @@ def test_a_chain_is_drawn_at_once() -> None:
     found = inference.marginals(scores, method=Gibbs(draws=1, burn=0, chains=1, block=True))
     right = inference.marginals(scores, method=Enumeration())
     assert furthest(found, right) < 1e-9  # all is in one tree: the probabilities of its draw are exact
-    assert not found.how.converged[0]  # one draw tells nothing of that
+    assert not found.info.converged[0]  # one draw tells nothing of that
 
 
 @pytest.mark.parametrize("block", [False, True])
@@ -87,7 +87,7 @@ def test_threads_change_no_bit(block: bool) -> None:
         two = inference.marginals(scores, method=method, threads=3)
         np.testing.assert_array_equal(one["node"], two["node"])
         np.testing.assert_array_equal(one.clique["edge"], two.clique["edge"])
-        assert str(one.how) == str(two.how)
+        assert str(one.info) == str(two.info)
         first = inference.sample(scores, 5, method=method, threads=1)
         second = inference.sample(scores, 5, method=method, threads=3)
         np.testing.assert_array_equal(first["node"], second["node"])
@@ -97,8 +97,8 @@ def test_parts_that_draws_cannot_leave_are_noticed() -> None:
     apart = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
     scores = Graph.from_factors([2, 2, 2], [([0, 1], apart), ([1, 2], apart)])
     found = inference.marginals(scores, method=Gibbs(seed=1))
-    assert not found.how.converged[0]
-    assert inference.marginals(scores, method=Gibbs(block=True)).how.converged[0]
+    assert not found.info.converged[0]
+    assert inference.marginals(scores, method=Gibbs(block=True)).info.converged[0]
 
 
 def test_forbidden_labels_are_never_drawn() -> None:
@@ -144,10 +144,10 @@ def test_a_search_that_gave_up_starts_from_what_another_found(monkeypatch: pytes
 def test_scores_whose_squares_overflow(sign: float) -> None:
     """Two labelings that chains cannot leave, and one that all chains reach."""
     apart = Graph.from_factors([2, 2], [([0, 1], [[1e300, -np.inf], [-np.inf, sign * 1e300]])])
-    how = inference.marginals(apart, method=Gibbs(chains=8, draws=50)).how
+    how = inference.marginals(apart, method=Gibbs(chains=8, draws=50)).info
     assert not how.converged[0]
     one = Graph.from_factors([2], [([0], [sign * 1e300, -np.inf])])
-    assert inference.marginals(one, method=Gibbs(draws=50)).how.converged[0]
+    assert inference.marginals(one, method=Gibbs(draws=50)).info.converged[0]
 
 
 def test_what_it_cannot_do() -> None:

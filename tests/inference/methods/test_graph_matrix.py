@@ -2,7 +2,7 @@
 
 A method has a line in `LINES`: on which shapes its answer to a query is exact, and on which it is an answer
 that may be wrong. Everything else it must refuse with a `MethodError`. Whatever it answers, what it says of
-its answer (`.how`: exact, bounds) must be true. A method without a line fails here.
+its answer (`.info`: exact, bounds) must be true. A method without a line fails here.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def truthful(how: Any, value: Any, right: Any, exact: bool) -> None:
 
 
 def log_partition(potentials: GraphPotentials, answer: Any, right: Any, exact: bool) -> None:
-    truthful(answer.how, answer, right, exact)
+    truthful(answer.info, answer, right, exact)
 
 
 def entropy(potentials: GraphPotentials, answer: Any, right: Any, exact: bool) -> None:
@@ -154,7 +154,7 @@ def entropy(potentials: GraphPotentials, answer: Any, right: Any, exact: bool) -
 
 def marginals(potentials: GraphPotentials, answer: Any, right: Any, exact: bool) -> None:
     if exact or not np.isnan(answer.log_partition).all():  # nan: a method that does not estimate log Z
-        truthful(answer.how, answer.log_partition, right.log_partition, exact)
+        truthful(answer.info, answer.log_partition, right.log_partition, exact)
     for kind, node in answer.node.items():
         close(np.sum(node, axis=1), 1.0, 1e-6)
         if exact:
@@ -166,7 +166,7 @@ def marginals(potentials: GraphPotentials, answer: Any, right: Any, exact: bool)
 
 
 def decode(potentials: GraphPotentials, answer: Any, right: Any, exact: bool) -> None:
-    truthful(answer.how, answer.score, right.score, exact)
+    truthful(answer.info, answer.score, right.score, exact)
     close(answer.score, inference.score(potentials, answer))
     assert (np.asarray(answer.score) <= np.asarray(right.score) + 1e-9).all()
 

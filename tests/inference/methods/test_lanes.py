@@ -253,7 +253,7 @@ def test_auto_does_not_cut_what_is_swept_in_lanes() -> None:
     batch = graph.batch(sizes={"v": 200}, scopes={"e": [[v, v + 1] for v in range(0, 200, 2)]})
     potentials = batch.potentials(look=scores(np.random.default_rng(0), (200, 2)), e=np.eye(2))
     found = inference.decode(potentials)
-    assert found.how.method.tolist() == ["elimination"]
+    assert found.info.method.tolist() == ["elimination"]
     right = sum(Enumeration().best(one, 1).score[0, 0] for one in pairs_of(potentials))
     assert found.score == pytest.approx(right, rel=1e-12)
 

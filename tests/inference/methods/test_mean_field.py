@@ -29,10 +29,10 @@ def test_bounds_are_below_log_z_and_trees_come_closer() -> None:
         assert (naive <= forest + 1e-6).all()
         assert ((naive > -np.inf) == (right > -np.inf)).all()
         for answer in (naive, forest):
-            assert answer.how.converged.all()
-            np.testing.assert_array_equal(answer.how.lower, answer)
-            np.testing.assert_allclose(answer[answer.how.exact], right[answer.how.exact], atol=1e-9)
-        proved += int(forest.how.exact.sum()) - int(naive.how.exact.sum())
+            assert answer.info.converged.all()
+            np.testing.assert_array_equal(answer.info.lower, answer)
+            np.testing.assert_allclose(answer[answer.info.exact], right[answer.info.exact], atol=1e-9)
+        proved += int(forest.info.exact.sum()) - int(naive.info.exact.sum())
         there = right > -np.inf
         gaps.append([(right[there] - naive[there]).sum(), (right[there] - forest[there]).sum()])
     mean = np.mean(gaps, axis=0)
@@ -70,11 +70,11 @@ def test_trees_are_exact() -> None:
         scores = tree_graph(rng, 7, 3, forbidden=forbidden, strength=strength)
         right = inference.marginals(scores, method=Enumeration())
         found = inference.marginals(scores, method=FOREST)
-        assert found.how.exact.all()
+        assert found.info.exact.all()
         np.testing.assert_allclose(found["node"], right["node"], atol=1e-9)
         np.testing.assert_allclose(found.clique["edge"], right.clique["edge"], atol=1e-9)
         np.testing.assert_allclose(found.log_partition, right.log_partition, rtol=1e-9)
-        assert not inference.log_partition(scores, method=NAIVE).how.exact.any()
+        assert not inference.log_partition(scores, method=NAIVE).info.exact.any()
 
 
 def test_restarts_leave_a_saddle_point() -> None:
@@ -103,8 +103,8 @@ def test_threads_change_no_bit(method: MeanField) -> None:
     np.testing.assert_array_equal(one["node"], two["node"])
     np.testing.assert_array_equal(one.clique["edge"], two.clique["edge"])
     assert one.log_partition == two.log_partition
-    assert not one.how.converged.any()
-    assert one.how.sweeps[0] == (5 if method.structure == "naive" else 10)
+    assert not one.info.converged.any()
+    assert one.info.sweeps[0] == (5 if method.structure == "naive" else 10)
 
 
 def test_colorings_are_found() -> None:
@@ -122,7 +122,7 @@ def test_graphs_without_a_labeling_are_named() -> None:
     for method in (NAIVE, FOREST):
         value = inference.log_partition(triangle, method=method)
         assert value == -np.inf
-        assert value.how.exact.all()
+        assert value.info.exact.all()
         with pytest.raises(InfeasibleError):
             inference.marginals(triangle, method=method)
 
@@ -133,9 +133,9 @@ def test_a_search_that_gives_up_says_so() -> None:
     scores = pairwise(rng, 40, edges, 4, pair=np.where(np.eye(4), -np.inf, 0.0))
     value = inference.log_partition(scores, method=MeanField(budget=200))
     assert value == -np.inf
-    assert not value.how.exact.any()
-    assert not value.how.converged.any()
-    assert "no allowed labeling of graph 0 was found" in str(value.how)
+    assert not value.info.exact.any()
+    assert not value.info.converged.any()
+    assert "no allowed labeling of graph 0 was found" in str(value.info)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_nothing_to_score_is_no_error(name: str, method: str, query: str) -> Non
     right = QUERIES[query](scores, "enumeration")
     if query in ("log_partition", "entropy", "log_prob"):
         assert np.shape(found) == np.shape(right)
-        exact = np.atleast_1d(found.how.exact)
+        exact = np.atleast_1d(found.info.exact)
         assert np.allclose(np.atleast_1d(found)[exact], np.atleast_1d(right)[exact], atol=1e-9)
     elif query == "count":
         assert found == right
@@ -138,7 +138,7 @@ def test_nothing_to_score_is_no_error(name: str, method: str, query: str) -> Non
     elif query.startswith("marginals"):
         for kind, each in right.node.items():
             assert np.shape(found[kind]) == np.shape(each)
-            if found.how.exact.all():
+            if found.info.exact.all():
                 assert np.allclose(found[kind], each, atol=1e-9)
         assert {c: p.shape for c, p in found.clique.items()} == {c: p.shape for c, p in right.clique.items()}
     else:

@@ -38,7 +38,7 @@ def test_together_as_alone(seed: int) -> None:
     found = labeled_together(whole, split, [(part, EXACT.best(part.potentials(apart), 1)) for part in parts])
     best = EXACT.best(whole, 1)
     np.testing.assert_allclose(found.score, best.score, atol=1e-12)
-    assert found.how.exact.all()
+    assert found.info.exact.all()
     np.testing.assert_array_equal(found.label == -1, best.label == -1)
     scored = whole.labeling_score(np.maximum(found.label[0], 0))
     np.testing.assert_allclose(scored[some], best.score[0][some], atol=1e-12)
@@ -57,9 +57,11 @@ def test_what_is_said_of_components_is_said_of_graphs() -> None:
     )
     sure = How.of("sure", C - 1, exact=True, lower=answers[1].value, upper=answers[1].value)
     summed = summed_together(
-        whole, split, [(parts[0], replace(answers[0], how=vague)), (parts[1], replace(answers[1], how=sure))]
+        whole,
+        split,
+        [(parts[0], replace(answers[0], info=vague)), (parts[1], replace(answers[1], info=sure))],
     )
-    how, n = summed.how, int(split.graph[0])
+    how, n = summed.info, int(split.graph[0])
     others = np.arange(3) != n
     assert how.exact.tolist() == how.converged.tolist() == others.tolist()
     assert how.sweeps[n] == 7
@@ -69,6 +71,6 @@ def test_what_is_said_of_components_is_said_of_graphs() -> None:
     np.testing.assert_allclose(how.upper[others], summed.value[others])
     impossible = replace(sure, upper=np.where(np.arange(C - 1) == 0, -np.inf, np.inf))
     how = summed_together(
-        whole, split, [(parts[0], answers[0]), (parts[1], replace(answers[1], how=impossible))]
-    ).how
+        whole, split, [(parts[0], answers[0]), (parts[1], replace(answers[1], info=impossible))]
+    ).info
     assert not np.isnan(how.upper).any()

@@ -34,7 +34,7 @@ def test_the_optimum_is_found_and_proved(method: Method) -> None:
         potentials = random_graph(rng, arity=4, factors=3, forbidden=0.15 * (seed % 2), labels=(2, 4))
         best = Enumeration().best(potentials, 1).score[0]
         found = method.best(potentials, 1)
-        score, how = found.score[0], found.how
+        score, how = found.score[0], found.info
         assert (score <= best + 1e-9).all()
         assert (how.upper >= best - 1e-7).all()
         assert how.exact.all() or method == LinearProgram()
@@ -48,8 +48,8 @@ def test_the_linear_program_is_at_least_as_tight_as_trws() -> None:
     for seed in range(10):
         potentials = cycle(np.random.default_rng(seed), 5, 3, strength=2.0)
         best = Enumeration().best(potentials, 1).score[0, 0]
-        upper = LinearProgram().best(potentials, 1).how.upper[0]
-        assert best - 1e-9 <= upper <= TRWS().best(potentials, 1).how.upper[0] + 1e-9
+        upper = LinearProgram().best(potentials, 1).info.upper[0]
+        assert best - 1e-9 <= upper <= TRWS().best(potentials, 1).info.upper[0] + 1e-9
 
 
 def test_losses_make_up_the_bound() -> None:
@@ -76,8 +76,8 @@ def test_combilp_proves_a_frustrated_grid() -> None:
     trws = TRWS().best(potentials, 1)
     found = CombiLP(shrink=0).best(potentials, 1)
     assert CombiLP(shrink=30).best(potentials, 1).score[0, 0] == pytest.approx(found.score[0, 0])
-    assert found.how.exact.all()
-    assert trws.score[0, 0] <= found.score[0, 0] <= trws.how.upper[0]
+    assert found.info.exact.all()
+    assert trws.score[0, 0] <= found.score[0, 0] <= trws.info.upper[0]
     assert found.score[0, 0] == pytest.approx(IntegerProgram().best(potentials, 1).score[0, 0])
 
 
@@ -144,7 +144,7 @@ def test_constraints_are_kept_and_the_best_that_keeps_them_is_found() -> None:
             continue
         found = inference.decode(potentials, method=method)
         assert found.score == pytest.approx(wanted, rel=1e-9)
-        assert found.how.exact.all()
+        assert found.info.exact.all()
     assert 2 < infeasible < 30
 
 
@@ -197,9 +197,9 @@ def test_too_many_columns_are_refused_with_their_number(method: Method) -> None:
 
 def test_combilp_says_why_it_has_no_proof() -> None:
     found = CombiLP(columns=10, shrink=2).best(frustrated(), 1)
-    assert not found.how.converged.any()
-    assert not found.how.exact.any()
-    assert "graph 0 is not proved: a program of 32 columns would be needed" in str(found.how)
+    assert not found.info.converged.any()
+    assert not found.info.exact.any()
+    assert "graph 0 is not proved: a program of 32 columns would be needed" in str(found.info)
 
 
 def frustrated() -> GraphPotentials:
@@ -211,9 +211,9 @@ def frustrated() -> GraphPotentials:
 def test_time_that_is_over_is_said(method: Method) -> None:
     potentials = grid(np.random.default_rng(0), 9, 9, 5, strength=3.0)
     found = method.best(potentials, 1)
-    assert not found.how.converged.any()
-    assert not found.how.exact.any()
-    assert found.score[0, 0] <= found.how.upper[0]
+    assert not found.info.converged.any()
+    assert not found.info.exact.any()
+    assert found.score[0, 0] <= found.info.upper[0]
 
 
 @pytest.mark.parametrize(

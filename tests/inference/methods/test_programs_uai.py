@@ -32,6 +32,6 @@ def test_the_best_labeling_is_proved(name: str) -> None:
     path = next(path for path in (DATA / f"{name}.uai", DATA / f"{name}.uai.gz") if path.exists())
     scores = load_graph(path, evidence=DATA / f"{name}.uai.evid")
     found = inference.decode(scores, method=CombiLP(seconds=None))
-    assert found.how.exact.all()
+    assert found.info.exact.all()
     assert found.score == pytest.approx(proved(name), abs=1e-5)
     assert inference.score(scores, found) == pytest.approx(found.score, rel=1e-12)

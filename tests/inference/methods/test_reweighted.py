@@ -36,8 +36,8 @@ def test_pairs_of_a_grid(schedule: str) -> None:
         potentials = grid(np.random.default_rng(0), 3, 3, 3, strength=strength)
         found = TreeReweighted(schedule, tol=1e-9, sweeps=2000).marginals(potentials, True, 1)
         right = Enumeration().marginals(potentials, True, 1)
-        assert found.how.converged.all()
-        assert found.how.upper[0] >= right.value[0]
+        assert found.info.converged.all()
+        assert found.info.upper[0] >= right.value[0]
         node = found.node.reshape(9, 3)
         scope = potentials.batch.scopes["edge"]
         np.testing.assert_allclose(found.clique["edge"].sum(axis=2), node[scope[:, 0]], atol=1e-7)
@@ -51,7 +51,7 @@ def test_one_answer_where_belief_propagation_goes_astray() -> None:
     attract = pairwise(np.random.default_rng(1), 8, edges, 2, strength=0.1, pair=[[2.0, 0.0], [0.0, 2.0]])
     truth = inference.log_partition(attract, method=Enumeration())
     bound = inference.log_partition(attract, method=TreeReweighted())
-    assert truth <= bound.how.upper[0] < truth + 0.1
+    assert truth <= bound.info.upper[0] < truth + 0.1
     assert inference.log_partition(attract, method=BeliefPropagation()) < truth
 
 
@@ -61,7 +61,7 @@ def test_is_exact_on_trees_for_any_seed() -> None:
     for seed in range(3):
         found = inference.log_partition(potentials, method=TreeReweighted(seed=seed))
         assert found == pytest.approx(right, abs=1e-9)
-        assert found.how.exact.all()
+        assert found.info.exact.all()
 
 
 def test_the_seed_moves_the_bound_and_threads_do_not() -> None:

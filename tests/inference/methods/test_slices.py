@@ -72,8 +72,8 @@ def check(potentials: GraphPotentials, *, components: int, method: Method | None
     for name, table in wanted.by_score.items():
         assert answer.by_score[name].shape == potentials.tables[name].scores.shape
         np.testing.assert_allclose(answer.by_score[name], table, rtol=1e-10, atol=1e-11, err_msg=name)
-    assert answer.how.exact.all()
-    assert (answer.how.cells > 0).all()
+    assert answer.info.exact.all()
+    assert (answer.info.cells > 0).all()
 
 
 @pytest.mark.parametrize("kinds", ["a", "c", "ab", "cb", "abc", "cab"])

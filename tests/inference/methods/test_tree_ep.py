@@ -33,8 +33,8 @@ def test_trees_are_exact(forbidden: float) -> None:
     rng = np.random.default_rng(1)
     for _ in range(5):
         found = compare(tree_graph(rng, 7, 3, forbidden=forbidden, strength=3.0), 1e-9)
-        assert found.how.exact.all()
-        assert found.how.sweeps.max() == 0
+        assert found.info.exact.all()
+        assert found.info.sweeps.max() == 0
 
 
 @pytest.mark.parametrize("forbidden", [0.0, 0.1])
@@ -42,8 +42,8 @@ def test_one_factor_more_than_a_tree_is_summed_exactly(forbidden: float) -> None
     rng = np.random.default_rng(2)
     for _ in range(8):
         found = compare(cycle(rng, 6, 3, forbidden=forbidden, strength=2.0), 1e-9)
-        assert found.how.converged.all()
-        assert not found.how.exact.any()  # it does not know
+        assert found.info.converged.all()
+        assert not found.info.exact.any()  # it does not know
     for _ in range(8):  # a factor of three variables on a tree; two of one pair are added up
         width = rng.integers(2, 4, size=6)
         edges = [(v, int(rng.integers(0, v))) for v in range(1, 6)]
@@ -68,7 +68,7 @@ def test_spins_come_closer_than_by_belief_propagation() -> None:
         right = inference.marginals(potentials, method=Enumeration())
         found = inference.marginals(potentials, method=EP)
         other = inference.marginals(potentials, method="belief-propagation")
-        assert found.how.converged.all()
+        assert found.info.converged.all()
         errors.append(
             [
                 np.abs(found["node"] - right["node"]).max(),
@@ -93,8 +93,8 @@ def test_random_graphs_are_near_and_never_nan() -> None:
         assert (np.isneginf(right) >= np.isneginf(found)).all()
         both = np.isfinite(right) & np.isfinite(found)
         errors += np.abs(found[both] - right[both]).tolist()
-        np.testing.assert_allclose(found[found.how.exact], right[found.how.exact], atol=1e-9)
-        unsettled += int((~found.how.converged & np.isfinite(right)).sum())
+        np.testing.assert_allclose(found[found.info.exact], right[found.info.exact], atol=1e-9)
+        unsettled += int((~found.info.converged & np.isfinite(right)).sum())
         if both.all():
             for p in inference.marginals(potentials, method=EP).clique.values():
                 np.testing.assert_allclose(p.reshape(len(p), -1).sum(axis=1), 1.0, rtol=1e-9)
@@ -107,15 +107,15 @@ def test_impossible_graphs() -> None:
     triangle = Graph.from_factors([2, 2, 2], [([0, 1], unequal), ([1, 2], unequal), ([2, 0], unequal)])
     value = inference.log_partition(triangle, method=EP)
     assert value == -np.inf
-    assert "every labeling of graph 0 met a score of -inf" in str(value.how)
+    assert "every labeling of graph 0 met a score of -inf" in str(value.info)
     with pytest.raises(InfeasibleError):
         inference.marginals(triangle, method=EP)
 
 
 def test_too_few_sweeps_are_reported() -> None:
     found = inference.log_partition(ising(0, 2.0), method=ExpectationPropagation(sweeps=2))
-    assert not found.how.converged.any()
-    assert found.how.sweeps.tolist() == [2]
+    assert not found.info.converged.any()
+    assert found.info.sweeps.tolist() == [2]
 
 
 def test_threads_change_no_bit() -> None:

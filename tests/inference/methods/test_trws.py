@@ -30,13 +30,13 @@ def graphs(seeds: range) -> list[GraphPotentials]:
 
 def check(found: Labeled, potentials: GraphPotentials, best: Any) -> None:
     """Labels have the score that is said; score <= optimum <= bound; exact ones are."""
-    score, upper = found.score[0], found.how.upper
+    score, upper = found.score[0], found.info.upper
     some = score > -np.inf
     label = np.where(found.label[0] < 0, 0, found.label[0])
     np.testing.assert_allclose(potentials.labeling_score(label)[some], score[some], rtol=1e-12)
     assert (score <= best + 1e-9).all()
     assert (upper >= best - 1e-9).all()
-    np.testing.assert_allclose(score[found.how.exact], best[found.how.exact], rtol=1e-9)
+    np.testing.assert_allclose(score[found.info.exact], best[found.info.exact], rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", RELAXED, ids=str)
@@ -51,7 +51,7 @@ def test_labels_and_bound_bracket_the_optimum(method: Method) -> None:
                 raise
             continue
         check(found, potentials, best)
-        exact, total = exact + int(found.how.exact.sum()), total + len(best)
+        exact, total = exact + int(found.info.exact.sum()), total + len(best)
     assert exact > 0.6 * total
     assert total > 190
 
@@ -76,7 +76,7 @@ def test_forests_are_solved_exactly(method: Method) -> None:
         potentials = tree_graph(np.random.default_rng(seed), 8, 3, forbidden=0.1 * (seed % 2))
         best = Enumeration().best(potentials, 1).score[0]
         found = method.best(potentials, 1)
-        assert found.how.exact.all()
+        assert found.info.exact.all()
         check(found, potentials, best)
 
 
@@ -114,7 +114,7 @@ def test_an_attractive_grid_is_solved_exactly() -> None:
     rng = np.random.default_rng(0)
     potentials = grid(rng, 12, 15, 2, pair=np.eye(2))
     found = TRWS().best(potentials, 1)
-    assert found.how.exact.all()
+    assert found.info.exact.all()
     assert DualDecomposition(tol=0.0, sweeps=500).best(potentials, 1).score[0] == pytest.approx(
         found.score[0]
     )
@@ -126,7 +126,7 @@ def test_same_bits_for_any_number_of_threads(method: Method) -> None:
     one, three = method.best(potentials, 1), method.best(potentials, 3)
     np.testing.assert_array_equal(one.label, three.label)
     np.testing.assert_array_equal(one.score, three.score)
-    np.testing.assert_array_equal(one.how.upper, three.how.upper)
+    np.testing.assert_array_equal(one.info.upper, three.info.upper)
 
 
 def test_a_graph_that_forbids_everything_has_no_labeling() -> None:
@@ -135,7 +135,7 @@ def test_a_graph_that_forbids_everything_has_no_labeling() -> None:
     for method in RELAXED:
         found = method.best(potentials, 1)
         assert found.score[0, 0] == -np.inf
-        assert found.how.exact.all()
+        assert found.info.exact.all()
         assert (found.label == -1).all()
         with pytest.raises(InfeasibleError):
             inference.decode(potentials, method=method)
@@ -146,11 +146,11 @@ def test_a_graph_that_forbids_everything_has_no_labeling() -> None:
 def test_sweeps_that_are_over_are_said() -> None:
     potentials = grid(np.random.default_rng(2), 10, 10, 3, strength=2.0)
     short = TRWS(sweeps=1).best(potentials, 1)
-    assert not short.how.converged.any()
-    assert short.how.sweeps.tolist() == [1]
+    assert not short.info.converged.any()
+    assert short.info.sweeps.tolist() == [1]
     long = TRWS(tol=1e-4).best(potentials, 1)
-    assert long.how.converged.all()
-    assert long.how.upper[0] <= short.how.upper[0]
+    assert long.info.converged.all()
+    assert long.info.upper[0] <= short.info.upper[0]
 
 
 def test_icm_is_never_below_its_start() -> None:
@@ -211,7 +211,7 @@ def test_too_many_forests_are_refused() -> None:
     star = pairwise(np.random.default_rng(0), 400, [[0, leaf] for leaf in range(1, 400)], 2)
     with pytest.raises(MethodError, match=r"needs more than 256 forests.*use method=TRWS\(\)"):
         DualDecomposition().best(star, 1)
-    assert TRWS().best(star, 1).how.exact.all()
+    assert TRWS().best(star, 1).info.exact.all()
 
 
 def test_graphs_without_variables_or_factors() -> None:

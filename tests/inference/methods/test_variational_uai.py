@@ -37,7 +37,7 @@ def test_mean_field_is_a_bound(name: str) -> None:
 def test_trees_are_near_where_labels_are_forbidden() -> None:
     scores, reference = load("Promedus_17")
     found = inference.log_partition(scores, method=ExpectationPropagation())
-    assert found.how.converged.all()
+    assert found.info.converged.all()
     assert found == pytest.approx(reference, abs=0.1)
 
 
@@ -46,6 +46,6 @@ def test_chains_that_mix_and_chains_that_do_not() -> None:
     found = inference.marginals(scores, method=Gibbs(block=True))
     wanted: Any = read_result(DATA / "ObjectDetection_34.uai.MAR").marginals
     np.testing.assert_allclose(np.concatenate(found["variable"]), wanted, atol=0.01)
-    assert found.how.converged.all()
+    assert found.info.converged.all()
     stuck = inference.marginals(load("Promedus_11")[0], method=Gibbs(block=True))
-    assert not stuck.how.converged.any()
+    assert not stuck.info.converged.any()

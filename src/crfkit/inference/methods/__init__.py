@@ -92,7 +92,7 @@ __getattr__, __dir__ = lazily(
         "Expansion": ".expansion",
         "ExpectationPropagation": ".tree_ep",
         "Gibbs": ".gibbs",
-        "How": ".how",
+        "How": ".info",
         "ICM": ".icm",
         "IntegerProgram": ".programs",
         "Ishikawa": ".ishikawa",

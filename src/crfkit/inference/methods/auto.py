@@ -2,7 +2,7 @@
 
 What fits the budget of cells is eliminated, so that its answers are exact. What does not fit is answered by
 belief propagation (sums), Gibbs sampling (draws), or cuts, TRW-S, expansion moves and CombiLP (the best
-labeling), and `.how` says so.
+labeling), and `.info` says so.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _APART = 0x9E3779B97F4A7C15
 class Auto(Method):
     """Exact where the tables of elimination fit the budget, else the best that is known for the graph.
 
-    Components of a graph are answered one by one. ``how`` says which methods answered for each graph,
-    whether all of them were exact, and ``how.notes`` what was too wide.
+    Components of a graph are answered one by one. ``info`` says which methods answered for each graph,
+    whether all of them were exact, and ``info.notes`` what was too wide.
 
     Examples
     --------
@@ -54,9 +54,9 @@ class Auto(Method):
     >>> from crfkit.inference.methods import Auto
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], same), ([1, 2], same), ([0, 2], same)])
-    >>> str(inference.log_partition(scores).how)
+    >>> str(inference.log_partition(scores).info)
     '1 graph by elimination: exact'
-    >>> inference.log_partition(scores, method=Auto(budget=4)).how.notes
+    >>> inference.log_partition(scores, method=Auto(budget=4)).info.notes
     ('1 component has more than the 4 cells of the budget: not eliminated',)
     """
 
@@ -177,10 +177,10 @@ class Auto(Method):
 
     def _noted(self, answer: Answer) -> Answer:
         """Return the answer about components that are too wide, with a note that says so."""
-        wide = len(answer.how.method)
+        wide = len(answer.info.method)
         many = "components have" if wide > 1 else "component has"
         note = f"{wide} {many} more than the {self.budget} cells of the budget: not eliminated"
-        return replace(answer, how=replace(answer.how, notes=(note, *answer.how.notes)))
+        return replace(answer, info=replace(answer.info, notes=(note, *answer.info.notes)))
 
 
 def _quickly(potentials: GraphPotentials, threads: int) -> Labeled | None:
@@ -190,7 +190,7 @@ def _quickly(potentials: GraphPotentials, threads: int) -> Labeled | None:
             found = method.best(potentials, threads)
         except MethodError:  # not binary or not submodular; nothing found
             continue
-        if found.how.exact.all():
+        if found.info.exact.all():
             return found
     return None
 

@@ -134,7 +134,7 @@ class BeliefPropagation(MessagePassing):
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
     >>> total = inference.log_partition(scores, method=BeliefPropagation())
-    >>> round(total, 4), str(total.how)
+    >>> round(total, 4), str(total.info)
     (4.7535, '1 graph by belief-propagation: exact, 1 sweeps')
     """
 

@@ -40,7 +40,7 @@ class CombiLP(Method):
     >>> differ = [[0.0, 1.0], [1.0, 0.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], differ), ([1, 2], differ), ([0, 2], differ)])
     >>> found = inference.decode(scores, method=CombiLP())
-    >>> found.score, found.how.exact.tolist()
+    >>> found.score, found.info.exact.tolist()
     (2.0, [True])
     """
 

@@ -49,7 +49,7 @@ class MinCut(Method):
     >>> agree = [[1.0, 0.0], [0.0, 1.0]]
     >>> factors = [([0], [2.0, 0.0]), ([2], [0.0, 0.5]), ([0, 1], agree), ([1, 2], agree)]
     >>> best = inference.decode(Graph.from_factors([2, 2, 2], factors), method=MinCut())
-    >>> best["variable"].tolist(), best.score, str(best.how)
+    >>> best["variable"].tolist(), best.score, str(best.info)
     ([0, 0, 0], 4.0, '1 graph by min-cut: exact')
     """
 

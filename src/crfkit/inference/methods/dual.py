@@ -35,7 +35,7 @@ class DualDecomposition(Method):
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
     >>> found = inference.decode(scores, method=DualDecomposition())
-    >>> found["variable"].tolist(), found.how.exact.tolist()
+    >>> found["variable"].tolist(), found.info.exact.tolist()
     ([0, 0, 0], [True])
     """
 

@@ -122,7 +122,7 @@ class Elimination(Method):
         cells = lanes.cells
         if lanes.rest is not None:
             found = self._alone().best(lanes.rest.potentials, threads)
-            cells = self._with_rest(lanes.rest, score, found.score[0], cells, found.how)
+            cells = self._with_rest(lanes.rest, score, found.score[0], cells, found.info)
             label[lanes.rest.part.variables] = found.label[0]
         score = score + constant_of(potentials)
         label[np.isneginf(score)[batch.graph_of]] = -1
@@ -196,7 +196,7 @@ class Elimination(Method):
         cells, batch = lanes.cells, potentials.batch
         if lanes.rest is not None:
             summed = self._alone().marginals(lanes.rest.potentials, cliques, threads)
-            cells = self._with_rest(lanes.rest, value, summed.value, cells, summed.how)
+            cells = self._with_rest(lanes.rest, value, summed.value, cells, summed.info)
             lanes.rest.fill(node, clique, summed, batch)
         value = value + constant_of(potentials)
         none = np.isneginf(value)[batch.graph_of]  # [V]

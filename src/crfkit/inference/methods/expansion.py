@@ -81,7 +81,7 @@ class Expansion(_Moves):
     Each move is a minimum cut, label after label, until none helps. If all tables are metric (`is_metric`;
     the more labels differ, the lower the score: "potts", truncated distances), the energy, -score, ends
     within a factor of two of the least where all labels that differ cost the same. Moves of other tables
-    are made as far as roof duality decides them, as ``how.notes`` says; `TRWS` mostly finds better labels
+    are made as far as roof duality decides them, as ``info.notes`` says; `TRWS` mostly finds better labels
     then. Where labels of `ICM` are better, moves begin again with those: no answer is below that of `ICM`.
 
     Boykov, Veksler & Zabih (2001).

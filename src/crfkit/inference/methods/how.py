@@ -102,34 +102,34 @@ class How:
 class Number(float):
     """A float that says how it was found."""
 
-    how: How
+    info: How
 
     def __new__(cls, value: float, how: How) -> Number:
         """Return the value with what is said of it."""
         made = super().__new__(cls, value)
-        made.how = how
+        made.info = how
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what copies and pickles are made of."""
-        return Number, (float(self), self.how)
+        return Number, (float(self), self.info)
 
 
 class Numbers(np.ndarray[Any, np.dtype[np.float64]]):
     """An array of doubles [N] that says how it was found."""
 
-    how: How | None
+    info: How | None
 
     def __new__(cls, values: Floats, how: How | None) -> Numbers:
         """Return the values with what is said of them."""
         made = np.asarray(values, dtype=np.float64).view(cls)
-        made.how = how
+        made.info = how
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what copies and pickles are made of."""
-        return Numbers, (np.asarray(self), self.how)
+        return Numbers, (np.asarray(self), self.info)
 
     def __array_finalize__(self, other: Any) -> None:
         """Keep how the values were found in views and copies."""
-        self.how = getattr(other, "how", None)
+        self.info = getattr(other, "info", None)

@@ -34,9 +34,9 @@ class MeanField(Method):
     >>> from crfkit.inference.methods import MeanField
     >>> scores = Graph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.5]])])
     >>> log_z = inference.log_partition(scores, method=MeanField())
-    >>> bool(log_z < inference.log_partition(scores)), bool(log_z.how.exact[0])
+    >>> bool(log_z < inference.log_partition(scores)), bool(log_z.info.exact[0])
     (True, False)
-    >>> inference.log_partition(scores, method=MeanField("forest")).how.exact
+    >>> inference.log_partition(scores, method=MeanField("forest")).info.exact
     array([ True])
     """
 

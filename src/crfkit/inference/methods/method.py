@@ -29,7 +29,7 @@ class Summed:
     value: Floats  #: [N] log Z
     node: Floats  #: [label_ptr[V]] marginals of variables, flat
     clique: Mapping[str, Floats]  #: clique -> [M, L1, ..., La] of factors; empty if not asked for
-    how: How
+    info: How
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Expected:
 
     value: Floats  #: [N] log Z
     by_score: dict[str, Floats]  #: clique -> gradient of sum_n weight_n log Z_n by the scores of its tables
-    how: How
+    info: How
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +47,14 @@ class Labeled:
 
     label: Ids  #: [k, V]; -1 where a graph has fewer than k labelings
     score: Floats  #: [k, N]; -inf there
-    how: How
+    info: How
 
 
 @dataclass(frozen=True)
 class Method:
     """The base of all methods."""
 
-    name: ClassVar[str] = ""  #: as the command line and `.how` call it
+    name: ClassVar[str] = ""  #: as the command line and `.info` call it
     convex: ClassVar[bool] = True  #: whether its log Z is convex in the scores, as the exact one is
     sums: ClassVar[bool] = True  #: whether marginals come with log Z or an estimate of it, or else with nan
 
@@ -90,7 +90,7 @@ class Method:
     def log_partition(self, potentials: GraphPotentials, threads: int) -> tuple[Floats, How]:
         """Return log Z of each graph, [N]."""
         summed = self.marginals(potentials, False, threads)
-        return summed.value, summed.how
+        return summed.value, summed.info
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return marginals of variables, and of factors where `cliques`."""
@@ -105,7 +105,7 @@ class Method:
             )
             for name, table in potentials.tables.items()
         }
-        return Expected(summed.value, by_score, summed.how)
+        return Expected(summed.value, by_score, summed.info)
 
     def pools(self, potentials: GraphPotentials) -> Bools:
         """Return for which graphs `expected` takes no memory for marginals of each factor, [N]."""

@@ -35,7 +35,7 @@ def summed_together(
         for name, out in clique.items():
             if len(part.factors[name]):
                 out[part.factors[name]] = summed.clique[name]
-    how = _how(whole, split, [(part, summed.how.settled(summed.value)) for part, summed in pieces])
+    how = _how(whole, split, [(part, summed.info.settled(summed.value)) for part, summed in pieces])
     return Summed(split.values(value, whole), node, clique, how)
 
 
@@ -51,7 +51,7 @@ def labeled_together(
         score[:, part.graphs] = found.score
     total = split.values(score, whole)
     label[np.isneginf(total)[:, whole.batch.graph_of]] = -1
-    hows = [(part, found.how.settled(found.score[0])) for part, found in pieces]
+    hows = [(part, found.info.settled(found.score[0])) for part, found in pieces]
     return Labeled(label, total, _how(whole, split, hows))
 
 

@@ -51,9 +51,9 @@ def search_labels(potentials: GraphPotentials, seconds: float, threads: int) -> 
     except MethodError:  # it came upon no allowed labeling of some graph
         return _program(potentials, seconds, threads)
     if _metric(potentials):
-        for part, other in _answered(Expansion(), potentials, np.flatnonzero(~found.how.exact), threads):
+        for part, other in _answered(Expansion(), potentials, np.flatnonzero(~found.info.exact), threads):
             found = _improved(found, part, other)
-    left = np.flatnonzero(~found.how.exact & (_columns(potentials) <= _COLUMNS))
+    left = np.flatnonzero(~found.info.exact & (_columns(potentials) <= _COLUMNS))
     for part, other in _answered(CombiLP(seconds=seconds), potentials, left, threads):
         found = _improved(found, part, other)
     return found
@@ -119,17 +119,17 @@ def _improved(found: Labeled, part: Part, other: Labeled) -> Labeled:
     label[0, part.variables[moved]] = other.label[0, moved]
     score[0, at[better]] = other.score[0, better]
     how = replace(
-        found.how,
-        method=found.how.method.copy(),
-        exact=found.how.exact.copy(),
-        converged=found.how.converged.copy(),
-        lower=np.maximum(found.how.lower, score[0]),
-        upper=found.how.upper.copy(),
-        notes=tuple(dict.fromkeys((*found.how.notes, *other.how.notes))),
+        found.info,
+        method=found.info.method.copy(),
+        exact=found.info.exact.copy(),
+        converged=found.info.converged.copy(),
+        lower=np.maximum(found.info.lower, score[0]),
+        upper=found.info.upper.copy(),
+        notes=tuple(dict.fromkeys((*found.info.notes, *other.info.notes))),
     )
-    how.upper[at] = np.minimum(how.upper[at], other.how.upper)
-    how.method[at] = [f"{one} + {two}" for one, two in zip(how.method[at], other.how.method, strict=True)]
+    how.upper[at] = np.minimum(how.upper[at], other.info.upper)
+    how.method[at] = [f"{one} + {two}" for one, two in zip(how.method[at], other.info.method, strict=True)]
     near = how.upper[at] - score[0, at] <= 1e-9 * np.maximum(1.0, np.abs(score[0, at]))
-    how.exact[at] |= other.how.exact | near
-    how.converged[at] = np.where(better, other.how.converged, how.converged[at]) | how.exact[at]
+    how.exact[at] |= other.info.exact | near
+    how.converged[at] = np.where(better, other.info.converged, how.converged[at]) | how.exact[at]
     return Labeled(label, score, how)

@@ -113,7 +113,7 @@ class LinearProgram(Method):
     >>> differ = [[0.0, 1.0], [1.0, 0.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], differ), ([1, 2], differ), ([0, 2], differ)])
     >>> found = inference.decode(scores, method=LinearProgram())
-    >>> found.score, found.how.upper.round(6).tolist(), found.how.exact.tolist()
+    >>> found.score, found.info.upper.round(6).tolist(), found.info.exact.tolist()
     (2.0, [3.0], [False])
     """
 

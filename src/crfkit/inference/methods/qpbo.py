@@ -24,7 +24,7 @@ class QPBO(Method):
 
     Any factors of up to three binary variables will do. The cut decides some of the labels, and there is a
     best labeling that has all of them (`partial`). The others are filled in by iterated conditional modes.
-    ``how.upper`` is the roof dual, which no labeling exceeds; ``how.exact`` is true where all labels were
+    ``info.upper`` is the roof dual, which no labeling exceeds; ``info.exact`` is true where all labels were
     decided, or the labeling reaches the bound.
 
     Boros & Hammer (2002), Kolmogorov & Rother (2007).
@@ -40,7 +40,7 @@ class QPBO(Method):
     >>> QPBO().partial(scores)["variable"].tolist()
     [-1, -1, -1, 0]
     >>> best = inference.decode(scores, method=QPBO())
-    >>> best.score, best.how.upper.tolist(), bool(best.how.exact[0])
+    >>> best.score, best.info.upper.tolist(), bool(best.info.exact[0])
     (8.0, [8.5], False)
     """
 

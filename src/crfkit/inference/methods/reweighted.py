@@ -24,7 +24,7 @@ __all__ = ["TreeReweighted"]
 
 @dataclass(frozen=True)
 class TreeReweighted(MessagePassing):
-    """An upper bound on log Z, ``how.upper``, and marginals; exact on graphs without cycles.
+    """An upper bound on log Z, ``info.upper``, and marginals; exact on graphs without cycles.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class TreeReweighted(MessagePassing):
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], same), ([1, 2], same), ([2, 0], same)])
     >>> bound = inference.log_partition(scores, method=TreeReweighted())
-    >>> bool(bound.how.upper[0] >= inference.log_partition(scores, method=Enumeration()))
+    >>> bool(bound.info.upper[0] >= inference.log_partition(scores, method=Enumeration()))
     True
     """
 

@@ -63,7 +63,7 @@ class Slices:
             for name, table in potentials.tables.items():
                 place = other.part.factors[name] if _each(table) else slice(None)
                 by_score[name][place] += answer.by_score[name]
-            np.maximum.at(cells, other.graph, answer.how.cells)
+            np.maximum.at(cells, other.graph, answer.info.cells)
         return value + constant_of(potentials), by_score, cells
 
 

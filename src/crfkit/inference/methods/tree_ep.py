@@ -35,7 +35,7 @@ class ExpectationPropagation(Method):
     >>> pair = [[1.0, 0.0], [0.0, 0.5]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0, 1], pair), ([1, 2], pair), ([2, 0], pair)])
     >>> log_z = inference.log_partition(scores, method=ExpectationPropagation())
-    >>> bool(abs(log_z - inference.log_partition(scores)) < 1e-3), bool(log_z.how.converged[0])
+    >>> bool(abs(log_z - inference.log_partition(scores)) < 1e-3), bool(log_z.info.converged[0])
     (True, True)
     """
 

@@ -21,7 +21,7 @@ __all__ = ["TRWS"]
 class TRWS(Method):
     """Sequential tree-reweighted message passing: good labels of large graphs, and a bound on the best score.
 
-    ``how.upper`` is the bound: no labeling scores more. Where the labels reach it, ``how.exact`` is true.
+    ``info.upper`` is the bound: no labeling scores more. Where the labels reach it, ``info.exact`` is true.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class TRWS(Method):
     >>> same = [[1.0, 0.0], [0.0, 1.0]]
     >>> scores = Graph.from_factors([2, 2, 2], [([0], [2.0, 0.0]), ([0, 1], same), ([1, 2], same)])
     >>> found = inference.decode(scores, method=TRWS())
-    >>> found["variable"].tolist(), found.score, found.how.exact.tolist()
+    >>> found["variable"].tolist(), found.score, found.info.exact.tolist()
     ([0, 0, 0], 4.0, [True])
     """
 

@@ -94,13 +94,13 @@ class CountedMethod(Method):
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return marginals."""
         summed = self.inner.marginals(potentials, cliques, threads)
-        self.tally.note(summed.how)
+        self.tally.note(summed.info)
         return summed
 
     def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
         """Return expected counts."""
         found = self.inner.expected(potentials, weight, threads)
-        self.tally.note(found.how)
+        self.tally.note(found.info)
         return found
 
     def pools(self, potentials: GraphPotentials) -> Bools:
@@ -110,19 +110,19 @@ class CountedMethod(Method):
     def best(self, potentials: GraphPotentials, threads: int) -> Labeled:
         """Return the best labeling of each graph."""
         found = self.inner.best(potentials, threads)
-        self.tally.note(found.how)
+        self.tally.note(found.info)
         return found
 
     def kbest(self, potentials: GraphPotentials, k: int, threads: int) -> Labeled:
         """Return the k best labelings of each graph."""
         found = self.inner.kbest(potentials, k, threads)
-        self.tally.note(found.how)
+        self.tally.note(found.info)
         return found
 
     def sample(self, potentials: GraphPotentials, n: int, seed: int, threads: int) -> Labeled:
         """Return draws."""
         found = self.inner.sample(potentials, n, seed, threads)
-        self.tally.note(found.how)
+        self.tally.note(found.info)
         return found
 
     def without_observed(self, potentials: GraphPotentials) -> CountedMethod:

@@ -144,4 +144,4 @@ class AveragedModel(GraphModel):
         """Return the label of each variable with the highest averaged probability."""
         found = self.predict_proba(batch, given=given, method=method, threads=threads)
         labels = {kind: p.argmax(axis=1).astype(np.int32) for kind, p in found.node.items()}
-        return GraphLabeling(labels, np.nan, found.how, self.graph.kinds)
+        return GraphLabeling(labels, np.nan, found.info, self.graph.kinds)

@@ -3,7 +3,8 @@
 The container is that of all models (`crfkit.models.store`). Arrays are named by the number of the clique:
 ``clique0_ptr`` and ``clique0_cell`` (its weights), ``clique0.bytes``, ``.begin`` and ``.slots`` (names of
 attributes, where they have names), ``clique0.cells``, ``.counts`` and ``.fixed`` (where the clique has them),
-the axes of labels as one. The description holds kinds and cliques. Nothing in a file is trusted.
+the axes of labels as one. The description holds kinds and cliques, and how samples become graphs, where the
+model was trained on such (`crfkit.models.files.groundings`). Nothing in a file is trusted.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.plan import Block
 from crfkit.models.base import FittedBy
 from crfkit.models.files.bounds import check_cells, room_for
+from crfkit.models.files.groundings import grounding_of, plain_grounding
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import FORMAT
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
@@ -65,6 +67,10 @@ def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -
         arrays.update({f"history.{name}": column for name, column in plain_history(training).items()})
     described_parts, of_parts = plain_parts(model)
     arrays.update(of_parts)
+    grounding = None
+    if model.grounding is not None:
+        grounding, tables = plain_grounding(model.grounding)
+        arrays.update(tables)
     kinds = [[kind, _plain_labels(kind, labels)] for kind, labels in model.graph.kinds.items()]
     shapes = [[model.graph.width(kind) for kind in clique.kinds] for clique in model.graph.cliques.values()]
     arrays.update(room_for(sum(len(shape) * math.prod(shape) for shape in shapes), arrays))
@@ -76,6 +82,7 @@ def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -
         "structure": {"kind": "graph", "kinds": kinds, "cliques": cliques},
         "training": None if training is None else plain_summary(training),
         "form": None if model.form is None else str(model.form),
+        "grounding": grounding,
         **described_parts,
     }
     return pack(arrays, described)
@@ -123,6 +130,7 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
         "attributes": names,
         "training": training,
         "form": form,
+        "grounding": grounding_of(described["grounding"], arrays, graph, layout),
         "estimator": FittedBy.of(described["estimator"], inside("estimator", arrays)),
         "feature_map": map_of(described, arrays, names, layout),
         **texts,

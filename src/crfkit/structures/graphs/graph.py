@@ -84,6 +84,14 @@ class Graph:
         """Return the name that messages use."""
         return "a graph"
 
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The labels of each kind by id; numbers as text where they have no names."""
+        return {
+            kind: names if isinstance(names, tuple) else tuple(map(str, range(self.width(kind))))
+            for kind, names in self.kinds.items()
+        }
+
     def width(self, kind: str) -> int:
         """Return how many labels the variables of a kind have."""
         labels = self.kinds[kind]

@@ -188,7 +188,7 @@ class GraphFit(TrainingRun[GraphModel]):
     ) -> GraphModel:
         """Train from several starts where labels are hidden, else once; return the best model.
 
-        It says how its graphs were answered (`GraphModel.how`), and many that were not is a warning.
+        It says how its graphs were answered (`GraphModel.info`), and many that were not is a warning.
         """
         starts = restarts if self.problem.kind == "set" else 1
         latent = (self.init is None or isinstance(self.init, str)) and has_hidden_kind(self.batch)
@@ -200,7 +200,7 @@ class GraphFit(TrainingRun[GraphModel]):
             model = self.run(dev, metric, there, audience, begun)
             made = model.training
             assert made is not None
-            found.append((-made.loss if dev is None else made.score, replace(model, how=self.how(model.w))))
+            found.append((-made.loss if dev is None else made.score, replace(model, info=self.how(model.w))))
             if made.end == End.INTERRUPTED.value:
                 break
         goodness = [each[0] for each in found]
@@ -212,7 +212,7 @@ class GraphFit(TrainingRun[GraphModel]):
             note = f"start {number} of {len(found)} is the best; their {what} are {values}"
             best = replace(best, training=replace(best.training, notes=(*best.training.notes, note)))
         try:
-            warn_of_answers(best.how)
+            warn_of_answers(best.info)
         except Warning as error:  # a filter makes exceptions of warnings
             tell(audience, Failed(error, best))
             raise

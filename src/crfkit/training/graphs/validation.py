@@ -11,7 +11,8 @@ from crfkit.arrays import Floats
 from crfkit.inference.methods.auto import Auto
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.models.graph_model import GraphMetric, GraphModel, accuracy, log_prob
+from crfkit.models.graph_model import GraphMetric, GraphModel, log_prob
+from crfkit.models.judged_graphs import compared_graphs
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graphs.data import checked_graphs
 from crfkit.training.runs.run import Validation
@@ -71,6 +72,4 @@ class GraphValidation(Validation[GraphModel]):
             found = log_prob(scores, label, method=self._sums, threads=self.threads)
             return float(np.sum(found)) / int((label >= 0).sum())
         labeling = inference.decode(scores, self._best, threads=self.threads)
-        if callable(self._metric):
-            return float(self._metric(self._dev.by_kind(label), labeling.labels))
-        return accuracy(self._dev, labeling.labels)
+        return compared_graphs(self._dev, labeling.labels, self._metric).score()

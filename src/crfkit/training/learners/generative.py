@@ -25,7 +25,7 @@ from crfkit.structures.chains.chain import Chain
 from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Gold, Path, Sets
 
-__all__ = ["Learned", "Observed", "Smoothing", "Tables", "baum_welch"]
+__all__ = ["Learned", "Observed", "Smoothing", "Tables", "baum_welch", "learned_of"]
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,7 @@ def baum_welch(
     smoothing, or of mean 1 where no sequence is.
     """
     if not isinstance(data.gold, Sets):
-        counts = data.counted(chain, data.gold, data.weight)
-        tables = counts.normalized(smoothing)
-        return Learned(tables, [tables.expected_log(counts) + tables.log_prior(smoothing)], True)
+        return learned_of(data.counted(chain, data.gold, data.weight), smoothing)
     return max(
         (
             _climb(data, data.gold, chain, smoothing, start, max_iterations, tolerance, threads)
@@ -154,6 +152,19 @@ def baum_welch(
         ),
         key=lambda run: run.history[-1],
     )
+
+
+def learned_of(counts: Tables, smoothing: Smoothing) -> Learned:
+    """Return the tables of the counts of labeled data.
+
+    Examples
+    --------
+    >>> counts = Tables(np.array([3.0]), np.array([[1.0, 1.0]]), np.array([[1.0, 0.0]]))
+    >>> learned_of(counts, Smoothing(emission=0.5)).tables.emission.tolist()
+    [[0.75, 0.25]]
+    """
+    tables = counts.normalized(smoothing)
+    return Learned(tables, [tables.expected_log(counts) + tables.log_prior(smoothing)], True)
 
 
 def _climb(

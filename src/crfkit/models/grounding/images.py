@@ -1,0 +1,176 @@
+"""Images as graphs: a variable for each pixel, and edges between neighbors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crfkit.arrays import Floats, Ids
+from crfkit.graphs import scopes
+from crfkit.metrics.comparison import Columns
+from crfkit.metrics.rule import check_known, judge_for
+from crfkit.models.explanation import At
+from crfkit.models.grounding.base import Grounding, Samples
+from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.graph import Graph
+
+__all__ = ["DIRECTIONS", "PIXEL", "Images"]
+
+PIXEL: Final = "pixel"
+#: The cliques of neighbors: two with 4 neighbors of a pixel, four with 8.
+DIRECTIONS: Final = ("right", "down", "right_down", "left_down")
+
+
+@dataclass(frozen=True, eq=False)
+class Images(Grounding):
+    """Images [H, W, K], with labels [H, W]."""
+
+    features: int  #: K
+    labels: NDArray[np.integer[Any]]  #: [L] of y, sorted
+    void: int  #: y where there is none
+    connect: int
+    contrast: float | None = None  #: the variance by which neighbors count; None: all count alike
+    channels: Sequence[int] | None = None  #: features that make the contrast
+
+    def samples(self, X: Any, threads: int | None = None) -> Samples:
+        """Read images."""
+        images = images_in(X)
+        if images and images[0].shape[2] != self.features:
+            raise ValueError(
+                f"the images of X have {images[0].shape[2]} features, those of training {self.features}"
+            )
+        return Samples(images, [(image.shape[0], image.shape[1]) for image in images])
+
+    def edges(self, samples: Samples) -> dict[str, Ids]:
+        """Return the neighbors in each direction."""
+        sizes = np.array(samples.shapes, dtype=np.int64).reshape(-1, 2)
+        return dict(zip(DIRECTIONS, scopes.grid(sizes, connect=self.connect), strict=False))
+
+    def fitted(self, samples: Samples) -> Images:
+        """Return the same with the variance of these images in the contrast."""
+        rows = self._rows(samples)
+        step = np.concatenate([self._differences(rows, edge) for edge in self.edges(samples).values()])
+        return replace(self, contrast=2.0 * float(step.mean()) if step.size and step.any() else 1.0)
+
+    def graphs(self, graph: Graph, samples: Samples, labels: Mapping[str, Ids] | None = None) -> GraphBatch:
+        """Return a graph for each image."""
+        rows, edges = self._rows(samples), self.edges(samples)
+        features: dict[str, Floats] = {"look": rows}
+        if self.contrast is not None:
+            for name, edge in edges.items():
+                features[name] = np.exp(-self._differences(rows, edge) / self.contrast)[:, None]
+        return graph.batch(graph_ptr=samples.ptr, labels=labels, scopes=edges, features=features)
+
+    def gold(
+        self, graph: Graph, samples: Samples, y: Any, what: str = "y", *, foreign: bool = True
+    ) -> dict[str, Ids]:
+        """Return the label ids of all pixels, -1 where they are void."""
+        given = pixels_in(y, samples, what)
+        place = np.searchsorted(self.labels, given)
+        L = len(self.labels)
+        known = self.labels[np.minimum(place, L - 1)] == given
+        if not foreign and (~known & (given != self.void)).any():
+            wrong = given[~known & (given != self.void)][0]
+            raise ValueError(f"{what} has the label {wrong}, which the model does not know")
+        ids = np.where(given == self.void, -1, np.where(known, place, L))
+        return {PIXEL: ids.astype(np.int32)}
+
+    def compared(
+        self,
+        graph: Graph,
+        samples: Samples,
+        y: Any,
+        found: Mapping[str, Ids],
+        metric: Any,
+        kind: str | None = None,
+    ) -> dict[str, Columns]:
+        """Return the labels of all pixels."""
+        gold = pixels_in(y, samples)
+        known = gold != self.void
+        check_known([gold[known].tolist()], self.labels.tolist())
+        values = np.union1d(self.labels, gold[known])
+        made = Columns.of_ids(
+            map(str, values.tolist()),
+            np.where(known, np.searchsorted(values, gold), -1),
+            np.searchsorted(values, self.labels)[found[PIXEL]],
+            samples.ptr,
+            judge_for(metric, "accuracy"),
+            unit="image",
+        )
+        return {PIXEL: made}
+
+    def answer(self, graph: Graph, labels: Mapping[str, Ids]) -> NDArray[np.integer[Any]]:
+        """Return the labels of an image, [H, W]."""
+        return self.labels[labels[PIXEL]]
+
+    def proba(self, node: Mapping[str, list[Any]]) -> Any:
+        """Return arrays [H, W, L]."""
+        return self.gathered(node[PIXEL])
+
+    def variable(self, at: Any, shape: tuple[int, ...]) -> tuple[str, int]:
+        """Return the variable of a pixel (row, column)."""
+        whole = isinstance(at, tuple) and len(at) == 2 and all(isinstance(i, int | np.integer) for i in at)
+        if not whole:
+            raise TypeError(f"at is {at!r}, expected a pixel: (row, column), from 0")
+        if not (0 <= at[0] < shape[0] and 0 <= at[1] < shape[1]):
+            raise ValueError(f"at: the image is {shape[0]} x {shape[1]}; {at} is not one of its pixels")
+        return PIXEL, int(at[0]) * shape[1] + int(at[1])
+
+    def place(self, kind: str, number: int, shape: tuple[int, ...]) -> At:
+        """Return the row and the column of a pixel."""
+        return number // shape[1], number % shape[1]
+
+    def _rows(self, samples: Samples) -> Floats:
+        K = self.features
+        return np.concatenate([*(image.reshape(-1, K) for image in samples.data), np.zeros((0, K))])
+
+    def _differences(self, rows: Floats, edge: Ids) -> Floats:
+        """Return the squared difference of the features of neighbors, [M]."""
+        if self.channels is not None:
+            wrong = [c for c in self.channels if not 0 <= c < rows.shape[1]]
+            if wrong:
+                raise ValueError(f"channels has {wrong[0]}, expected 0 to {rows.shape[1] - 1}")
+            rows = rows[:, list(self.channels)]
+        apart: Floats = np.square(rows[edge[:, 0]] - rows[edge[:, 1]]).sum(axis=1)
+        return apart
+
+
+def images_in(X: Any) -> list[Floats]:
+    """Return images as arrays [H, W, K], checked."""
+    images: list[Floats] = []
+    for n, given in enumerate(X):
+        image = np.asarray(given)
+        if image.ndim != 3 or image.dtype.kind not in "fiub":
+            raise ValueError(
+                f"X[{n}] has type {image.dtype} and shape {image.shape}, expected numbers [height, width, "
+                "features]; grey images are image[:, :, None]"
+            )
+        if images and image.shape[2] != images[0].shape[2]:
+            raise ValueError(
+                f"X[{n}] has {image.shape[2]} features for each pixel, X[0] has {images[0].shape[2]}"
+            )
+        images.append(image.astype(np.float64))
+        if not np.isfinite(images[-1]).all():
+            raise ValueError(f"X[{n}] has features that are not finite; replace them")
+    return images
+
+
+def pixels_in(y: Any, samples: Samples, what: str = "y") -> NDArray[np.integer[Any]]:
+    """Return the labels of all pixels, checked."""
+    given = list(y)
+    if len(given) != len(samples):
+        raise ValueError(f"X has {len(samples)} images, {what} has {len(given)}")
+    labels: list[NDArray[np.integer[Any]]] = []
+    for n, (one, shape) in enumerate(zip(given, samples.shapes, strict=True)):
+        array = np.asarray(one)
+        if array.shape != shape or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"{what}[{n}] has type {array.dtype} and shape {array.shape}, expected integers of shape "
+                f"{shape}, a label for each pixel of X[{n}]"
+            )
+        labels.append(array.ravel())
+    return np.concatenate(labels) if labels else np.zeros(0, dtype=np.int64)
