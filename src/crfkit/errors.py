@@ -132,7 +132,7 @@ class InfeasibleError(ValueError):
         return type(self), (self.sequence, self.more, self.what, self.constraints)
 
     def after(self, sequences: int) -> InfeasibleError:
-        """Return the same error, counted from the beginning of data with so many sequences before."""
+        """Return the same error, counted from the beginning of data; this many sequences come before."""
         return InfeasibleError(self.sequence + sequences, self.more, self.what, self.constraints)
 
 

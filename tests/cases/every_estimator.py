@@ -26,7 +26,6 @@ from crfkit import (
 )
 from crfkit.estimators.classic import BayesianCRF, CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
 from crfkit.features.segments import phrase
-from crfkit.models.graph_answers import GraphLabels
 from crfkit.training import Boosting
 from tests.cases.graph_data import graphs
 
@@ -91,7 +90,7 @@ CASES: dict[str, Case] = {
 
 def same(one: Any, two: Any) -> bool:
     """Return whether two answers are equal, whatever form they have."""
-    if isinstance(one, GraphLabels):
+    if isinstance(one, GraphLabels | GraphProba):
         return same(dict(one), dict(two))
     if isinstance(one, dict):
         return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)

@@ -141,7 +141,7 @@ def test_importing_crfkit_is_cheap() -> None:
 def test_a_chain_crf_loads_what_it_needs() -> None:
     """Modules are counted, not seconds: 226 took 0.21 s of processor time beside scikit-learn's base."""
     loaded = modules_after("import numpy, sklearn.base; from crfkit import ChainCRF")
-    assert len(own(loaded)) <= 235
+    assert len(own(loaded)) <= 250
     rooms = {".".join(name.split(".")[:2]) for name in own(loaded)}
     assert not rooms & {"crfkit.cli", "crfkit.compat", "crfkit.demo", "crfkit.papers", "crfkit.torch"}
     graphs = ("inference.graphs", "models.graph_model", "models.files", "linear.graphs", "training.graphs")

@@ -77,12 +77,12 @@ class Fitting(InFiles, Trained):
     @property
     def _whole(self) -> Any:
         """The constraints on whole sequences."""
-        return split_constraints(self.constraints)[1]
+        return split_constraints(self.constraints)[1] if self.constraints else ()
 
     def _part(self, name: str) -> Any:
         """Return a part; the structure keeps the constraints about neighbors."""
         part = super()._part(name)
-        near = split_constraints(self.constraints)[0] if name == "structure" else ()
+        near = split_constraints(self.constraints)[0] if self.constraints and name == "structure" else ()
         if near and not (self.structure is None or isinstance(self.structure, str)):
             raise ValueError(
                 f"constraints has {near[0]}, which is about neighbors, beside structure="

@@ -35,6 +35,7 @@ class GraphQueries(Judged, InFiles):
 
     model_: GraphModel = learned()
     n_iter_: int = learned()
+    inference_info_: Any = learned()  # a How; None where the model is from a file
 
     @property
     def _summing(self) -> Method:
@@ -188,6 +189,10 @@ class GraphQueries(Judged, InFiles):
     @classmethod
     def _of_model(cls, model: Any) -> Self:
         return cls(**(cls._told(model) or {}))
+
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
+        self.inference_info_ = None
 
     @classmethod
     def _told(cls, model: GraphModel) -> dict[str, Any] | None:

@@ -192,6 +192,10 @@ class HMM(SequenceQueries):
             check_number(name, getattr(self, name), least, whole=True)
         check_number("tolerance", self.tolerance)
 
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
+        self.counts_ = None
+
     def _learn(self, data: Dataset, before: Words | None) -> Self:
         """Learn from data, and from the counts of others before them."""
         batch, chain = data.batch, Chain(data.labels.strings())

@@ -20,8 +20,9 @@ from crfkit._safe.fields import Fields
 from crfkit.estimators.base import Estimator
 from crfkit.features.recipe import Recipe
 from crfkit.models.base import FittedBy, Model
-from crfkit.models.files.values import UnkeptError, plain_of, value_of
 from crfkit.models.store import refusing
+from crfkit.models.values import UnkeptError, plain_of, value_of
+from crfkit.structures.graphs.graph import Graph
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -139,8 +140,7 @@ def _plain_of(value: Any, model: Any) -> Any:
     """Return a parameter as plain data; what the model holds anyway by its name there."""
     if isinstance(value, Recipe | os.PathLike):
         return {"of": "recipe"}
-    held = value is not None and value is getattr(model, "graph", None)
-    return {"of": "graph"} if held else plain_of(value)
+    return {"of": "graph"} if isinstance(value, Graph) else plain_of(value)
 
 
 def _value_of(plain: Any, model: Any) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crfkit.features.items import ItemExtractor
     from crfkit.features.recipe import Recipe
     from crfkit.features.segments import segment_features
-    from crfkit.features.window import window
+    from crfkit.features.windows import window
 
 __all__ = [
     "Conjunctions",
@@ -42,6 +42,6 @@ __getattr__, __dir__ = lazily(
         "ItemExtractor": ".items",
         "Recipe": ".recipe",
         "segment_features": ".segments",
-        "window": ".window",
+        "window": ".windows",
     },
 )

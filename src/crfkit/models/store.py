@@ -84,7 +84,7 @@ def refusing(source: str) -> Iterator[None]:
     >>> with refusing("m.crf"):
     ...     [][0]
     Traceback (most recent call last):
-    crfkit.models.store.ModelFileError: m.crf is damaged: list index out of range; copy it again from where \
+    crfkit.errors.ModelFileError: m.crf is damaged: list index out of range; copy it again from where \
 it came, or save the model anew
     """
     try:

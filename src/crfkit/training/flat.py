@@ -20,7 +20,7 @@ def with_flat(name: str, given: object, part: T, **flat: Any) -> T:
     Parameters
     ----------
     name : str
-        Of the parameter that the part is given as.
+        The parameter that gives the part.
     given : object
         What was given as this parameter: None, a word, or an object, beside which fields are refused.
     part : dataclass

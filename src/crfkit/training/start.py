@@ -15,7 +15,6 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.layout import Layout
 from crfkit.linear.move import moved
-from crfkit.models.graph_model import GraphModel
 from crfkit.models.model import SequenceModel
 from crfkit.models.names import Names
 from crfkit.structures.structure import Structure

@@ -17,9 +17,9 @@ from crfkit.inference.methods.registry import method_of
 from crfkit.linear.graphs.posterior import Posterior
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.models.classic.absent import without
-from crfkit.models.files.values import plain_of, value_of
 from crfkit.models.graph_model import Given, GraphModel
 from crfkit.models.parts import Plain
+from crfkit.models.values import plain_of, value_of
 from crfkit.structures.graphs.batch import GraphBatch
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class AveragedModel(GraphModel):
             found = inference.marginals(potentials, cliques=False, method=used, threads=threads)
             for kind in batch.graph.kinds:
                 total[kind] = total.get(kind, 0.0) + found[kind] / len(drawn)
-        return GraphMarginals(np.nan, total, {}, found.how)
+        return GraphMarginals(np.nan, total, {}, found.info)
 
     def predict(
         self,

@@ -30,6 +30,7 @@ ROOMS: Final = (
     "optimize.classic",
     "linear.features",
     "training",
+    "training.stop",
     "constraints",
     "inference.methods",
 )
@@ -51,7 +52,7 @@ def plain_of(value: Any) -> Any:
     True
     >>> plain_of(len)
     Traceback (most recent call last):
-    crfkit.models.files.values.UnkeptError: a builtin_function_or_method is not data
+    crfkit.models.values.UnkeptError: a builtin_function_or_method is not data
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -115,7 +116,8 @@ def value_of(plain: Any) -> Any:
 
 def _public(kind: type) -> str | None:
     """Return the public name of a class of `ROOMS`; None where it has none."""
-    for room in ROOMS:
+    nearest = sorted(ROOMS, key=lambda room: not kind.__module__.startswith(f"crfkit.{room}"))
+    for room in nearest:  # its own first: others are then not loaded
         module = import_module(f"crfkit.{room}")
         if kind.__name__ in module.__all__ and getattr(module, kind.__name__) is kind:
             return f"{room}.{kind.__name__}"
