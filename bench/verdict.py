@@ -231,7 +231,7 @@ def _faster(autos: list[Row]) -> Check:
 def _early(autos: list[Row]) -> Check:
     """Auto until the objective that CRFsuite has after a hundred iterations."""
     judged = [row for row in autos if row["ratio_early"] is not None]
-    name = f"auto is never slower to where CRFsuite stands after {EARLY} iterations"
+    name = f"auto reaches what CRFsuite has after {EARLY} iterations no later"
     if not judged:
         return Check(name, None, "no cell")
     least = min(judged, key=lambda row: row["ratio_early"])

@@ -73,7 +73,7 @@ def test_settings_are_fields_of_objects(folder: Path, tmp_path: Path) -> None:
 
     plain, one = trained("-a", "lbfgs"), trained("-a", "lbfgs", "--set", "optimizer.memory=1")
     assert one["optimizer"] == plain["optimizer"]
-    assert one["evaluations"] != plain["evaluations"]
+    assert one["passes"] != plain["passes"]
     assert one["loss"] == pytest.approx(plain["loss"], rel=1e-3)
     few = trained("-a", "lbfgs", "--set", "optimizer.max_iterations=2")
     assert few["iterations"] == 2

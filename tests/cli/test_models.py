@@ -282,8 +282,8 @@ def test_show_of_a_score_that_is_unknown(maker: str, tmp_path: Path) -> None:
 
 def test_training_that_took_no_finite_number_of_passes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.crf"
-    path.write_bytes(b"".join(pack(*_with_training("chain", evaluations="nan"))))
-    assert "evaluations is 'nan'" in run("show", path, status=2).stderr
+    path.write_bytes(b"".join(pack(*_with_training("chain", passes="nan"))))
+    assert "passes is 'nan'" in run("show", path, status=2).stderr
 
 
 def _with_training(maker: str, **claims: Any) -> tuple[dict[str, Any], dict[str, Any]]:

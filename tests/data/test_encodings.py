@@ -117,7 +117,7 @@ def test_what_cannot_be_decoded_names_the_line(
 ) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(made)
-    for read in (data.read, lambda *a, **k: list(data.stream(*a, alphabets="fresh", **k))):
+    for read in (crfkit.read, lambda *a, **k: list(data.stream(*a, alphabets="fresh", **k))):
         for given in (path, Bytewise(made)):
             with pytest.raises(DataError, match=what) as caught:
                 read(given, **options)

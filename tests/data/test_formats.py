@@ -170,7 +170,7 @@ def test_a_sample_may_end_within_a_line() -> None:
 
 
 def test_unknown_formats_and_options() -> None:
-    for call in (data.read, data.stream):
+    for call in (crfkit.read, data.stream):
         with pytest.raises(ValueError, match="no format 'conll'; the formats are columns"):
             call(io.BytesIO(b"a"), "conll")
         with pytest.raises(ValueError, match="crfsuite has no option 'separator'; columns, csv have it"):

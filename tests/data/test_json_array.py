@@ -128,6 +128,6 @@ def test_text_with_spans_is_refused_by_name() -> None:
 def test_other_json_files_are_refused_with_the_remedy(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(text)
-    for read in (data.read, lambda p: list(data.stream(p, alphabets="fresh"))):
+    for read in (crfkit.read, lambda p: list(data.stream(p, alphabets="fresh"))):
         with pytest.raises(DataError, match=r"neither JSON lines nor an array .* \(format jsonl\)"):
             read(path)

@@ -249,12 +249,12 @@ def test_no_bytes_crash_a_reader(format: str | None, text: bytes, packed: bool, 
     if packed:
         text = gzip.compress(text, mtime=0)
         text = text[: len(text) - cut]
-    wrong: data.DataError | None = None
+    wrong: crfkit.errors.DataError | None = None
     try:
         made = crfkit.read(io.BytesIO(text), format)
         assert len(made) > 0
         spelt(made)
-    except data.DataError as error:
+    except crfkit.errors.DataError as error:
         wrong = error
     if wrong is not None:
         assert wrong.path == "input"

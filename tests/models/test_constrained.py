@@ -30,7 +30,6 @@ from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.models import SequenceModel, Tagger
 from crfkit.models.files import write_model
 from crfkit.models.store import pack, unpack
-from crfkit.structures.constraints import Scheme
 from crfkit.tags import spans
 from tests.cases.spans import bare
 
@@ -155,8 +154,6 @@ def test_estimators_keep_constraints(kind: Any) -> None:
         fitted.kbest([TWO], 2)
     with pytest.raises(ValueError, match="'VP' matches no label"):
         kind(constraints=[AtMost("VP", 1)]).fit(X, Y)
-    with pytest.raises(TypeError, match="about neighbors: give it to the structure"):
-        kind(constraints=[Scheme("BIO")]).fit(None, None)  # before the data are looked at
 
 
 def test_hidden_markov_models_keep_constraints() -> None:

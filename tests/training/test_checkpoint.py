@@ -165,7 +165,7 @@ from crfkit import Stop, train
 from crfkit.training import Checkpoints
 keep = Checkpoints(sys.argv[1], seconds=None, iterations=1)
 model = train(dataset(), dataset(20, 2), optimizer=Descent(pause=0.002), checkpoint=keep,
-              stop=Stop(patience=None, max_iterations=60), threads=1)
+              stop=Stop(patience=None, max_iterations=60), n_jobs=1)
 model.w.tofile(sys.argv[2])
 """
 

@@ -281,7 +281,6 @@ def test_learning_from_mistakes(data: Dataset) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"l2": 0.5}, TypeError, r"objective=Likelihood\(l2=...\)"),
         ({"nonsense_at_all": 5}, TypeError, "no option 'nonsense_at_all'"),
         ({"optimizer": "lbgfs"}, ValueError, "did you mean 'lbfgs'"),
         ({"optimizer": Descent}, TypeError, "expected a name or an optimizer"),

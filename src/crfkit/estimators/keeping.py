@@ -22,7 +22,6 @@ from crfkit.features.recipe import Recipe
 from crfkit.models.base import FittedBy, Model
 from crfkit.models.store import refusing
 from crfkit.models.values import UnkeptError, plain_of, value_of
-from crfkit.structures.graphs.graph import Graph
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -122,6 +121,8 @@ def recorded(estimator: InFiles, model: M) -> M:
     params: dict[str, Any] = {}
     left: list[str] = []
     for name in estimator._get_param_names():
+        if name == "n_jobs":  # a matter of the machine: equal runs on other threads write equal files
+            continue
         value = getattr(estimator, name)
         try:
             params[name] = _plain_of(value, model)
@@ -140,7 +141,8 @@ def _plain_of(value: Any, model: Any) -> Any:
     """Return a parameter as plain data; what the model holds anyway by its name there."""
     if isinstance(value, Recipe | os.PathLike):
         return {"of": "recipe"}
-    return {"of": "graph"} if isinstance(value, Graph) else plain_of(value)
+    graph = getattr(model, "graph", None)
+    return {"of": "graph"} if graph is not None and value == graph else plain_of(value)
 
 
 def _value_of(plain: Any, model: Any) -> Any:

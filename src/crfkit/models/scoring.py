@@ -14,7 +14,6 @@ from crfkit.features.conjunctions import conjoined
 from crfkit.inference.results import counted_from
 from crfkit.linear.layout import Layout
 from crfkit.linear.score import cells_by_position, ready_rows, score
-from crfkit.metrics.registry import of_spans
 from crfkit.models.encoding import Recoding
 from crfkit.models.names import Names
 from crfkit.models.states import HIDDEN, States
@@ -191,8 +190,10 @@ class Scoring:
         """Return how a metric reads labels: one of segments needs tags to know where segments begin."""
         scheme = cast("SequenceModel", self).scheme
         name = metric if isinstance(metric, str) else getattr(metric, "name", "")
-        if scheme is None and self.segmental and of_spans(name):
-            scheme = "BIO"
+        if scheme is None and self.segmental:
+            from crfkit.metrics.registry import of_spans  # tagging does not judge
+
+            scheme = "BIO" if of_spans(name) else None
         kind = {None: Spelling, HIDDEN: States}.get(cast("SequenceModel", self).encoding, Recoding)
         return self._once(f"spelling {scheme}", lambda: kind(self.structure.labels, scheme))
 
