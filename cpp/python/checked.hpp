@@ -176,11 +176,13 @@ inline void check_tree(const Problem& p, std::int64_t node_size, std::int64_t ed
     const std::int64_t begin = p.seq_ptr[n], size = p.seq_ptr[n + 1] - begin;
     const std::int32_t* parent = p.parent + begin;
     for (std::int64_t v = 0; v < size; ++v) {
-      const std::string at = "[" + std::to_string(begin + v) + "]";
+      const auto at = [&](const char* name) {
+        return std::string(name) + "[" + text(begin + v) + "]";
+      };
       if (p.width[begin + v] < 1)
-        refuse("width" + at + " is " + std::to_string(p.width[begin + v]) + ", expected 1 or more");
+        refuse(at("width") + " is " + std::to_string(p.width[begin + v]) + ", expected 1 or more");
       if (parent[v] < -1 || parent[v] >= size)
-        refuse("parent" + at + " is " + std::to_string(parent[v]) +
+        refuse(at("parent") + " is " + std::to_string(parent[v]) +
                ", expected -1 (a root) or 0 to " + std::to_string(size - 1) +
                ", a variable of the same tree");
       const std::int64_t rows = p.width[begin + v],
