@@ -197,7 +197,6 @@ def test_parameters_of_all_kinds_come_back(tmp_path: Path) -> None:
         stop=Stop(max_iterations=7),
         constraints=[AtMost("a", 9)],
         random_state=None,
-        n_jobs=1,
     )
     labels = [["a" if t in (0, len(y) - 1) else label for t, label in enumerate(y)] for y in one.y]
     made.fit(one.X, labels)
