@@ -124,6 +124,9 @@ def recorded(estimator: InFiles, model: M) -> M:
         if name == "n_jobs":  # a matter of the machine: equal runs on other threads write equal files
             continue
         value = getattr(estimator, name)
+        if name == "init" and isinstance(value, np.ndarray):  # weights; those of the model are in its file
+            left.append(name)
+            continue
         try:
             params[name] = _plain_of(value, model)
         except UnkeptError:
@@ -142,7 +145,8 @@ def _plain_of(value: Any, model: Any) -> Any:
     if isinstance(value, Recipe | os.PathLike):
         return {"of": "recipe"}
     graph = getattr(model, "graph", None)
-    return {"of": "graph"} if graph is not None and value == graph else plain_of(value)
+    held = type(value) is type(graph) and graph is not None and value == graph
+    return {"of": "graph"} if held else plain_of(value)
 
 
 def _value_of(plain: Any, model: Any) -> Any:
