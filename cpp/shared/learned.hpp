@@ -57,7 +57,7 @@ struct Margins : Learned {
   bool learns;                    // else only gaps are found
 };
 
-// ---- the perceptron and its kin (perceptron.hpp)
+// ---- the perceptron and the methods like it (perceptron.hpp)
 
 enum class Remedy {
   perceptron,  // the whole difference
@@ -75,7 +75,7 @@ struct Mistakes : Learned {
   Remedy remedy;
   bool averaged;
   Margin margin;      // passive
-  int kbest;          // passive: the gold is set apart from so many of the best labelings
+  int kbest;          // passive: the number of best labelings that the gold is set apart from
   double most;        // passive: the longest step; bounded: the sum of a sequence's steps
   double slack;       // passive: added to the squared length of the difference
   double gamma;       // confidence: how little a variance shrinks

@@ -55,6 +55,8 @@ def test_training_goes_on_from_a_model_and_from_weights() -> None:
     done = GraphCRF(data.graph, stop=Stop(tolerance=1e-8)).fit(data)
     for init in (done.model_, done.model_.w):
         again = GraphCRF(data.graph, init=init, stop=ONE).fit(data)
+        assert again.model_.estimator is not None
+        assert "init" in again.model_.estimator.left_out  # weights and models are no parameters for a file
         assert done.model_.training is not None
         assert again.model_.training is not None
         assert again.model_.training.loss == pytest.approx(done.model_.training.loss, rel=1e-6)

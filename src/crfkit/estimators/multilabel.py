@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, in_order
@@ -146,7 +146,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         return made
 
     def _taken(self, X: Any) -> Any:
-        self._model  # noqa: B018
+        check_is_fitted(self, "model_")
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _pairs(self, gold: NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -20,8 +20,9 @@ def label_of(read: Columns, label: str | int | None) -> str | int:
     """Return the column of the label: as given, named "label", that of CoNLL-U, or the last."""
     from crfkit.data.formats.columns import CONLLU
 
-    if label is not None or read.label is not None:
-        return read.label if label is None else label  # type: ignore[return-value]
+    label = read.label if label is None else label
+    if label is not None:
+        return label
     if "label" in read.names:
         return "label"
     return CONLLU.index("upos") if read.format == "conllu" else -1
