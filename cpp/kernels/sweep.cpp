@@ -32,6 +32,7 @@ template void kbest<Chain>(const Call& call, std::int64_t sequence);
 namespace {
 
 constexpr std::int64_t kEnough = 256;  // positions, which pay for listing
+constexpr std::int64_t kShort = 4;     // positions of sequences for which setting up a sweep counts
 
 // Tables without sequences are made ahead, for many calls.
 bool sums_without_steps(const Problem& p, const Task& t) {
@@ -53,7 +54,8 @@ int lanes(int labels, int order, std::int64_t longest) {
   }
   const bool few = few_labels(labels);
   const int tile = few ? kStripe : kTile;
-  const int wanted = labels >= 256 ? 8 * tile : labels >= 64 ? 4 * tile : 2 * tile;
+  const bool more = labels >= 64 || longest <= kShort;
+  const int wanted = labels >= 256 ? 8 * tile : more ? 4 * tile : 2 * tile;
   const double bytes =
                    3.0 * 8.0 * (few ? labels : padded(labels)) * static_cast<double>(longest + 1),
                budget = 16e6;

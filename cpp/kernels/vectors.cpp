@@ -14,7 +14,6 @@ const VectorKernels vectors = {
     .dot_briefs = dot_vectors<Brief>,
     .add_l2 = add_l2,
     .pseudo_gradient = pseudo_gradient,
-    .align = align,
     .move_in_orthant = move_in_orthant,
 };
 

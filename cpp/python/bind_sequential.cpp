@@ -152,6 +152,7 @@ void bind_sequential(nb::module_& m) {
       .def("begin", &begin_dual, "kernels"_a, "node"_a, "edge"_a, "ends"_a.none(), "order"_a,
            "threads"_a)
       .def("read", &DualTrainer::read, "out"_a)
+      .def("write", &DualTrainer::write, "v"_a)
       .def("exact", &DualTrainer::exact, "out"_a, "threads"_a, Unlocked())
       .def("diagonal", &DualTrainer::diagonal, "out"_a, "threads"_a, Unlocked())
       .def("entropy", &DualTrainer::entropy)

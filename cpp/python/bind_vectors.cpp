@@ -2,7 +2,6 @@
 // added in the order of the blocks.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -152,18 +151,6 @@ std::vector<double> pseudo_gradient(const Kernels& kernels, Reals l1, Reals w, R
   });
 }
 
-double align(const Kernels& kernels, Reals l1, Reals pseudo, Written direction, int threads) {
-  check_threads(threads);
-  const std::size_t F = pseudo.size();
-  const Strength strength("l1", l1, F);
-  check_length("direction", direction.size(), F);
-  Released release;
-  return by_blocks(F, 1, threads, [&](std::int64_t first, std::int64_t last, double* sums) {
-    kernels.vectors->align(strength.value, strength.shared, pseudo.data(), first, last,
-                           direction.data(), sums);
-  })[0];
-}
-
 std::vector<double> move_in_orthant(const Kernels& kernels, Reals l1, Reals w, Reals pseudo,
                                     Reals direction, double length, Written out, int threads) {
   check_threads(threads);
@@ -179,72 +166,93 @@ std::vector<double> move_in_orthant(const Kernels& kernels, Reals l1, Reals w, R
   });
 }
 
-// Number i of a kept vector: a double, or the upper half of a float.
-double number(const double* x, std::int64_t i) { return x[i]; }
-double number(const std::uint16_t* x, std::int64_t i) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(x[i]) << 16);
+// The kernels for kept vectors of doubles, and of brief numbers.
+void add_dots(const VectorKernels& k, const double* const* kept, int count, const double* q,
+              std::int64_t n, double* sums) {
+  k.dot(kept, count, &q, 1, 0, n, sums);
+}
+void add_dots(const VectorKernels& k, const std::uint16_t* const* kept, int count, const double* q,
+              std::int64_t n, double* sums) {
+  k.dot_briefs(kept, count, &q, 1, 0, n, sums);
+}
+void add(const VectorKernels& k, double factor, const double* x, std::int64_t n, double* q) {
+  const double coefficients[] = {1.0, factor}, *const vectors[] = {q, x};
+  k.combine(coefficients, vectors, 2, nullptr, 0, 0, n, q);
+}
+void add(const VectorKernels& k, double factor, const std::uint16_t* x, std::int64_t n, double* q) {
+  const double coefficients[] = {1.0, factor}, *const vectors[] = {q};
+  k.combine(coefficients, vectors, 1, &x, 1, 0, n, q);
 }
 
 // The two-loop recursion of Nocedal & Wright (2006), algorithm 7.4, on the weights of a list alone:
 // H is the inverse of what the pairs say of the Hessian there, which is not a part of the inverse
-// of the whole.  Pairs that do not curve upwards there are left out.
+// of the whole.  Pairs that do not curve upwards there are left out.  What a list takes of the
+// vectors is copied once, so that the products read it in order.
 template <class T>
 class Recursion {
  public:
-  Recursion(std::vector<const T*> s, std::vector<const T*> y, const double* length, Pointers at)
-      : s_(std::move(s)), y_(std::move(y)), length_(length), at_(at) {}
+  Recursion(const Kernels& kernels, const std::vector<const T*>& s, const std::vector<const T*>& y,
+            const double* length, Pointers at)
+      : kernels_(*kernels.vectors),
+        length_(length),
+        n_(static_cast<std::int64_t>(at.size())),
+        pairs_(s.size()),
+        room_(brief_length(at.size())),
+        kept_(2 * pairs_ * room_) {
+    for (std::size_t i = 0; i < pairs_; ++i) {
+      T *to_s = kept_.data() + 2 * i * room_, *to_y = to_s + room_;
+      for (std::int64_t k = 0; k < n_; ++k) to_s[k] = s[i][at[k]], to_y[k] = y[i][at[k]];
+    }
+  }
 
   // Writes H q over q, which has a number for each weight of the list.
   void multiply(std::vector<double>& q) const {
-    std::vector<double> curvature(s_.size()), part(s_.size());
+    std::vector<double> curvature(pairs_), part(pairs_), s(room_), y(room_);
     double scale = 0.0;  // of the newest pair
-    for (std::size_t i = s_.size(); i-- > 0;) {
-      const double sy = length_[i] * dot(s_[i], y_[i]), yy = dot(y_[i], y_[i]);
-      const double ss = length_[i] * length_[i] * dot(s_[i], s_[i]);
+    for (std::size_t i = pairs_; i-- > 0;) {
+      std::fill(s.begin(), s.end(), 0.0), std::fill(y.begin(), y.end(), 0.0);
+      add(kernels_, length_[i], s_of(i), n_, s.data());
+      add(kernels_, 1.0, y_of(i), n_, y.data());
+      const double *const left[] = {s.data(), y.data()}, *const right[] = {y.data(), q.data()};
+      double products[4] = {}, ss = 0.0;
+      kernels_.dot(left, 2, right, 2, 0, n_, products);
+      kernels_.dot(left, 1, left, 1, 0, n_, &ss);
+      const double sy = products[0], sq = products[1], yy = products[2];
       if (!(sy > kFlat * std::sqrt(ss * yy))) continue;
       if (scale == 0.0) scale = sy / yy;
       curvature[i] = sy;
-      part[i] = length_[i] * dot(s_[i], q) / sy;
-      add(-part[i], y_[i], q);
+      part[i] = sq / sy;
+      add(kernels_, -part[i], y.data(), n_, q.data());
     }
     if (scale > 0.0)
       for (double& x : q) x *= scale;
-    for (std::size_t i = 0; i < s_.size(); ++i)
-      if (curvature[i] > 0.0) add(length_[i] * (part[i] - dot(y_[i], q) / curvature[i]), s_[i], q);
+    for (std::size_t i = 0; i < pairs_; ++i) {
+      if (!(curvature[i] > 0.0)) continue;
+      const T* const y_kept[] = {y_of(i)};
+      double yq = 0.0;
+      add_dots(kernels_, y_kept, 1, q.data(), n_, &yq);
+      add(kernels_, length_[i] * (part[i] - yq / curvature[i]), s_of(i), n_, q.data());
+    }
   }
 
  private:
   static constexpr double kFlat = 1e-10;  // cosine of a pair that says nothing
 
-  template <class Term>
-  double sum(Term term) const {
-    double sums[4] = {};
-    const std::size_t n = at_.size(), whole = n / 4 * 4;
-    for (std::size_t i = 0; i < whole; i += 4)
-      for (std::size_t k = 0; k < 4; ++k) sums[k] += term(i + k);
-    for (std::size_t i = whole; i < n; ++i) sums[0] += term(i);
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  }
-  double dot(const T* x, const T* y) const {
-    return sum([&](std::size_t i) { return number(x, at_[i]) * number(y, at_[i]); });
-  }
-  double dot(const T* x, const std::vector<double>& q) const {
-    return sum([&](std::size_t i) { return number(x, at_[i]) * q[i]; });
-  }
-  void add(double factor, const T* x, std::vector<double>& q) const {
-    for (std::size_t i = 0; i < q.size(); ++i) q[i] += factor * number(x, at_[i]);
-  }
+  const T* s_of(std::size_t i) const { return kept_.data() + 2 * i * room_; }
+  const T* y_of(std::size_t i) const { return s_of(i) + room_; }
 
-  std::vector<const T*> s_, y_;
+  const VectorKernels& kernels_;
   const double* length_;
-  Pointers at_;
+  std::int64_t n_;  // weights of the list
+  std::size_t pairs_, room_;
+  std::vector<T> kept_;  // [pairs, s and y, room]
 };
 
 // Writes -H pseudo to out, for the weights that are not 0 or would leave it; others stay.  What
 // would leave 0 the wrong way stays too.  Returns the slope along out.
 template <class Vectors>
-double downhill_within(const Vectors& s, const Vectors& y, Reals length, Reals l1, Reals w,
-                       Reals pseudo, Written out) {
+double downhill_within(const Kernels& kernels, const Vectors& s, const Vectors& y, Reals length,
+                       Reals l1, Reals w, Reals pseudo, Written out) {
   const std::size_t F = w.size();
   const Strength strength("l1", l1, F);
   check_length("pseudo", pseudo.size(), F);
@@ -260,7 +268,7 @@ double downhill_within(const Vectors& s, const Vectors& y, Reals length, Reals l
       at.push_back(static_cast<std::int64_t>(i));
       q.push_back(pseudo[i]);
     }
-  Recursion(left, right, length.data(), at).multiply(q);
+  Recursion(kernels, left, right, length.data(), at).multiply(q);
   std::fill(out.begin(), out.end(), 0.0);
   double slope = 0.0;
   for (std::size_t n = 0; n < at.size(); ++n) {
@@ -305,13 +313,12 @@ void bind_vectors(nb::module_& m) {
         "direction"_a.none(), "threads"_a);
   m.def("pseudo_gradient", &pseudo_gradient, "kernels"_a, "l1"_a, "w"_a, "gradient"_a,
         "out"_a.noconvert(), "threads"_a);
-  m.def("align", &align, "kernels"_a, "l1"_a, "pseudo"_a, "direction"_a.noconvert(), "threads"_a);
   m.def("move_in_orthant", &move_in_orthant, "kernels"_a, "l1"_a, "w"_a, "pseudo"_a, "direction"_a,
         "length"_a, "out"_a.noconvert(), "threads"_a);
-  m.def("downhill_within", &downhill_within<std::vector<KeptReals>>, "s"_a, "y"_a, "length"_a,
-        "l1"_a, "w"_a, "pseudo"_a, "out"_a.noconvert());
-  m.def("brief_downhill_within", &downhill_within<std::vector<Briefs>>, "s"_a, "y"_a, "length"_a,
-        "l1"_a, "w"_a, "pseudo"_a, "out"_a.noconvert());
+  m.def("downhill_within", &downhill_within<std::vector<KeptReals>>, "kernels"_a, "s"_a, "y"_a,
+        "length"_a, "l1"_a, "w"_a, "pseudo"_a, "out"_a.noconvert());
+  m.def("brief_downhill_within", &downhill_within<std::vector<Briefs>>, "kernels"_a, "s"_a, "y"_a,
+        "length"_a, "l1"_a, "w"_a, "pseudo"_a, "out"_a.noconvert());
   m.def("solve_upper", &solve_upper, "matrix"_a, "right"_a, "transposed"_a);
 }
 

@@ -46,6 +46,7 @@ void bind_elimination(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_paths(nb::module_& m);
 void bind_sampling(nb::module_& m);
+void bind_segmentation(nb::module_& m);
 void bind_lanes(nb::module_& m);
 void bind_tensors(nb::module_& m);
 void bind_tree_ep(nb::module_& m);
@@ -332,6 +333,7 @@ NB_MODULE(_native, m) {
   bind_elimination(m);
   bind_paths(m);
   bind_sampling(m);
+  bind_segmentation(m);
   bind_lanes(m);
   bind_tensors(m);
   bind_tree_ep(m);

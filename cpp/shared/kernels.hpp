@@ -83,8 +83,6 @@ struct VectorKernels {
                  std::int64_t first, std::int64_t last, double* gradient, double* sums);
   void (*pseudo_gradient)(const double* l1, bool shared, const double* w, const double* gradient,
                           std::int64_t first, std::int64_t last, double* out, double* sums);
-  void (*align)(const double* l1, bool shared, const double* pseudo, std::int64_t first,
-                std::int64_t last, double* direction, double* sums);
   void (*move_in_orthant)(const double* l1, bool shared, const double* w, const double* pseudo,
                           const double* direction, double length, std::int64_t first,
                           std::int64_t last, double* out, double* sums);

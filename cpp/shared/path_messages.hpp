@@ -54,7 +54,21 @@ struct MessageVariable {
   std::int32_t place;  // the first of its places
   std::int32_t places;
   std::int32_t width;  // labels
+  std::int32_t hub;    // number of its products; -1: it has few places
 };
+
+// Products of the messages into a variable of many places, so that what it tells one factor does
+// not ask for all of them: node 1 is the root, node k has the children 2 k and 2 k + 1, and leaf b
+// is node leaves + b, the product of the messages to places [b kHubPart, (b + 1) kHubPart) of the
+// variable.
+struct MessageHub {
+  double* product;  // [2 leaves, stride of a row]
+  std::int32_t leaves;
+  std::int32_t last, second;  // the last two clocks at which different messages moved ...
+  std::int32_t place;         // ... and the place of the last of them
+};
+static constexpr int kHub = 16;     // places of a hub, at least
+static constexpr int kHubPart = 4;  // messages of a leaf
 
 struct MessageGraph {
   const MessageVariable* variable;  // [V]
@@ -95,6 +109,7 @@ struct Messages {
   const double* damping;        // [V] share of the old message; null: 0
   const std::uint8_t* active;   // [V] whether messages from here are wanted; null: all are
   double* row;
+  MessageHub* hub;      // [hubs] null: products are not kept while messages are sent
   MessageStamp* stamp;  // [E]
   std::int32_t clock;   // of this pass; messages whose sources did not move since are kept
   float least;
@@ -122,6 +137,7 @@ struct SmallPairMessages {
   const double* cell;          // [tables, labels of the source, lanes of the target]
   double* row;                 // [rows, lanes]
   float* change;               // [V] largest one of messages from there; -1 and -2 as in a stamp
+  float* moved;                // [rows] change of the message from each row; null: not kept
   const double* damping;       // [V] share of the old message; null: 0
   const std::uint8_t* active;  // [V] whether messages from here are wanted
 };
@@ -137,6 +153,9 @@ struct PathKernels {
   // log of sum over x of table_f(x) prod q_v(x_v), of factors [first, last).
   void (*weigh)(const Messages&, std::int64_t first, std::int64_t last, double* out,
                 double* scratch);
+  // All products of a hub; and what a hub tells the factor of a place, or believes (-1), from them.
+  void (*multiply)(const Messages&, std::int32_t variable);
+  void (*tell)(const Messages&, std::int32_t variable, std::int32_t place, double* q);
   // Visits [first, last), one after the other; scratch has a row for each message of a visit.
   void (*visit_small_pairs)(const SmallPairMessages&, std::int64_t first, std::int64_t last,
                             double* scratch);

@@ -176,6 +176,10 @@ class Alphabet {
   AlphabetView view() const {
     return {bytes_.data(), bytes_.size(), begin_.data(), size(), slots_.data(), slots_.size()};
   }
+  // Bytes of memory; crowded strings are few.
+  std::size_t room() const {
+    return bytes_.capacity() + 8 * (begin_.capacity() + slots_.capacity()) + 4 * marks_.capacity();
+  }
   std::int32_t find(std::string_view s) const {
     const std::int32_t id = view().find(s);
     return id < 0 && !crowded_.empty() ? find_crowded(s) : id;

@@ -35,6 +35,16 @@ Expander::Expander(const std::vector<View>& views, const std::vector<Template>& 
   }
 }
 
+std::size_t Expander::room() const {
+  std::size_t bytes = sizeof(Made) * made_.capacity() + text_.room();
+  for (const Memo& memo : memos_) {
+    bytes += 4 * memo.direct.capacity() + memo.packed.room();
+    for (const KeyMap& one : memo.chain) bytes += one.room();
+  }
+  for (const std::vector<std::int32_t>& codes : codes_) bytes += 4 * codes.capacity();
+  return bytes + 8 * keys_.capacity() + 4 * known_.capacity();
+}
+
 void Expander::encode(std::size_t v, const std::int32_t* token) {
   const View& view = views_[v];
   std::vector<std::int32_t>& codes = codes_[v];

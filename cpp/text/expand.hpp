@@ -28,6 +28,9 @@ class Expander {
   Expander(const std::vector<View>& views, const std::vector<Template>& templates, Padding padding,
            const Namings& names);
 
+  // Bytes of what is remembered.
+  std::size_t room() const;
+
   // Attributes of positions; calls after(n) when sequence n is done.
   template <class After>
   void expand(const Tokens& tokens, std::int64_t first, std::int64_t last, Expanded& out,

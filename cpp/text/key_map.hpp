@@ -40,6 +40,9 @@ class KeyMap {
 
   static constexpr std::int32_t kUnset = -1;
 
+  // Bytes of memory; crowded keys are few.
+  std::size_t room() const { return sizeof(Slot) * slots_.capacity(); }
+
  private:
   struct Slot {
     std::uint64_t key;  // plus 1; 0 is empty, and its value unset

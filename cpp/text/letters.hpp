@@ -14,6 +14,7 @@ namespace crfkit {
 class Letters {
  public:
   std::size_t size() const { return size_; }
+  std::size_t room() const { return bytes_.capacity(); }
   const char* data() const { return bytes_.data(); }
   std::string_view from(std::size_t begin) const { return {bytes_.data() + begin, size_ - begin}; }
   std::string_view view() const { return from(0); }
@@ -21,11 +22,11 @@ class Letters {
   void clear() { size_ = 0; }
 
   void push_back(char c) {
-    *room(1) = c;
+    *space(1) = c;
     ++size_;
   }
   void append(std::string_view s) {
-    if (!s.empty()) std::memcpy(room(s.size()), s.data(), s.size());
+    if (!s.empty()) std::memcpy(space(s.size()), s.data(), s.size());
     size_ += s.size();
   }
 
@@ -36,7 +37,7 @@ class Letters {
       while (end - at >= 8) {
         std::uint64_t word;
         std::memcpy(&word, at, 8);
-        std::memcpy(room(8), at, 8);
+        std::memcpy(space(8), at, 8);
         const std::uint64_t found = special(word);
         const int letters = found ? std::countr_zero(found) / 8 : 8;
         at += letters;
@@ -62,7 +63,7 @@ class Letters {
  private:
   static constexpr std::uint64_t kOnes = 0x0101010101010101ULL;
 
-  char* room(std::size_t more) {
+  char* space(std::size_t more) {
     if (bytes_.size() - size_ < more) bytes_.resize(2 * bytes_.size() + more);
     return bytes_.data() + size_;
   }

@@ -11,6 +11,7 @@
 #include "shared/interrupts.hpp"
 #include "text/alphabet.hpp"
 #include "text/names.hpp"
+#include "text/parts.hpp"
 #include "text/wapiti_regex.hpp"
 
 namespace crfkit {
@@ -18,24 +19,25 @@ namespace crfkit {
 enum class Padding { crfpp, wapiti };  // _B-1 .. _B-8; or _x-1 .. _x-4, _x-#
 
 struct View {
-  enum Kind { same, test, match, python };
+  enum Kind { same, test, match, prefix, suffix, length, lowered, shape, python };
   int column;
   Kind kind;
-  bool lower;         // ASCII, after the rest
-  WapitiRegex regex;  // test, match
+  bool lower;               // ASCII, after the rest
+  WapitiRegex regex;        // test, match
+  std::size_t letters = 0;  // prefix, suffix
 
   Alphabet values;
   std::vector<std::int64_t> ptr = {0};          // [tokens + 1] into `list`
   std::vector<std::int32_t> list;               // values of each token
   std::size_t most_values = 0, most_bytes = 0;  // of one token; bytes of its values together
 
-  // What a native view makes of a text.
+  // What a view of the token, or of a part of it, makes of a text.
   std::string of(std::string_view text) const {
     std::string value(kind == test    ? (regex.search(text) ? "true" : "false")
                       : kind == match ? regex.search(text).value_or(std::string_view())
                                       : text);
     if (lower)
-      for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      for (char& c : value) c = lower_case(c);
     return value;
   }
   void add(std::string_view value) { list.push_back(values.add(value)); }
@@ -45,6 +47,7 @@ struct View {
     ptr.push_back(static_cast<std::int64_t>(list.size()));
   }
   std::size_t known() const { return ptr.size() - 1; }
+  std::size_t room() const { return values.room() + 8 * ptr.capacity() + 4 * list.capacity(); }
 
   std::size_t values_of(std::size_t token) const {
     return static_cast<std::size_t>(ptr[token + 1] - ptr[token]);
@@ -58,13 +61,31 @@ struct View {
     return bytes;
   }
 
-  // Values of the tokens that have come since; Python's views are filled from outside.
+  // Whether the values of a token are known here; Python's tables know the letters of other
+  // alphabets.
+  bool knows(std::string_view token) const {
+    return kind != python && ((kind != lowered && kind != shape) || is_ascii(token));
+  }
+
+  // Adds the value of the next token, where it is known here.
+  bool take(std::string_view token) {
+    if (!knows(token)) return false;
+    if (kind == prefix || kind == suffix) {
+      if (const auto part = part_of(token, letters, kind == prefix)) add(*part);
+    } else if (kind == length) {
+      add(std::string(1, static_cast<char>('0' + std::min<std::size_t>(letters_in(token), 9))));
+    } else {
+      add(kind == lowered ? lower_of(token) : kind == shape ? shape_of(token) : of(token));
+    }
+    close();
+    return true;
+  }
+
+  // Values of the tokens that have come since, until one that is left to Python.
   void update(const Alphabet& tokens) {
-    if (kind == python) return;
     for (std::size_t id = known(); id < tokens.size(); ++id) {
       worked(1 << 6);
-      add(of(tokens.at(id)));
-      close();
+      if (!take(tokens.at(id))) return;
     }
   }
 };

@@ -74,9 +74,8 @@ class Features:
         padding: str,
     ) -> None: ...
     def freeze(self, arg0: FrozenAlphabet, arg1: FrozenAlphabet, arg2: FrozenAlphabet, /) -> None: ...
-    def update(self, view: int, tokens: Alphabet) -> int: ...
-    def lacking(self, view: int, tokens: Alphabet) -> list[str]: ...
-    def supply(self, view: int, values: list[Any]) -> None: ...
+    def update(self, view: int, tokens: Alphabet) -> list[str]: ...
+    def supply(self, view: int, tokens: Alphabet, values: list[Any]) -> None: ...
     def expand(
         self, columns: Sequence[NDArray[np.int32]], seq_ptr: NDArray[np.int64], threads: int, longest: int = 0
     ) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]: ...
@@ -393,6 +392,7 @@ class DualTrainer:
         threads: int,
     ) -> tuple[float, float, int, int]: ...
     def read(self, out: NDArray[np.float64]) -> None: ...
+    def write(self, v: NDArray[np.float64]) -> None: ...
     def exact(self, out: NDArray[np.float64], threads: int) -> None: ...
     def diagonal(self, out: NDArray[np.float64], threads: int) -> None: ...
     def entropy(self) -> float: ...
@@ -436,13 +436,6 @@ def pseudo_gradient(
     out: NDArray[np.float64],
     threads: int,
 ) -> list[float]: ...
-def align(
-    kernels: Kernels,
-    l1: NDArray[np.float64],
-    pseudo: NDArray[np.float64],
-    direction: NDArray[np.float64],
-    threads: int,
-) -> float: ...
 def move_in_orthant(
     kernels: Kernels,
     l1: NDArray[np.float64],
@@ -454,6 +447,7 @@ def move_in_orthant(
     threads: int,
 ) -> list[float]: ...
 def downhill_within(
+    kernels: Kernels,
     s: Sequence[NDArray[np.float64]],
     y: Sequence[NDArray[np.float64]],
     length: NDArray[np.float64],
@@ -463,6 +457,7 @@ def downhill_within(
     out: NDArray[np.float64],
 ) -> float: ...
 def brief_downhill_within(
+    kernels: Kernels,
     s: Sequence[NDArray[np.uint16]],
     y: Sequence[NDArray[np.uint16]],
     length: NDArray[np.float64],
@@ -602,6 +597,37 @@ class Reading:
     def path_score(self, path: Sequence[int]) -> float: ...
     def marginals(self) -> NDArray[np.float64]: ...
 
+class TokenReader:
+    def __init__(
+        self,
+        features: Features,
+        names: Sequence[FrozenAlphabet | Hasher],
+        columns: Sequence[str],
+        places: Sequence[int],
+        widths: Sequence[int],
+        sources: Sequence[tuple[int, object]],
+        functions: Sequence[object] | None,
+        margin: int,
+        made: int,
+    ) -> None: ...
+
+def span_shares(
+    node: NDArray[np.float64],
+    edge: NDArray[np.float64],
+    seq_ptr: NDArray[np.int64],
+    first: NDArray[np.int64],
+    end: NDArray[np.int64],
+    among: NDArray[np.bool_],
+    enter: NDArray[np.bool_],
+    stay: NDArray[np.bool_],
+    leave: NDArray[np.bool_],
+) -> NDArray[np.float64]: ...
+
+class SpanNames:
+    def __init__(
+        self, flags: Sequence[int], kind: Sequence[int], kinds: Sequence[object], type: object
+    ) -> None: ...
+
 class Decoder:
     def __init__(
         self,
@@ -612,6 +638,9 @@ class Decoder:
         start: NDArray[np.float64] | None,
         stop: NDArray[np.float64] | None,
         labels: tuple[str, ...],
+        reader: TokenReader | None = None,
+        steps: ReadyRows | None = None,
+        base: NDArray[np.float64] | None = None,
     ) -> None: ...
     def tag(self, items: object | None) -> list[str]: ...
     def answer(self, items: object | None) -> tuple[list[str], Reading]: ...
@@ -619,6 +648,11 @@ class Decoder:
     def read_rows(
         self, ptr: NDArray[np.int64], attr: NDArray[np.int32], value: NDArray[np.float64] | None
     ) -> Reading: ...
+    def labels_of(self, sequence: object | None, doubt: int) -> list[str] | None: ...
+    def reading_of(self, sequence: object | None, doubt: int) -> Reading | None: ...
+    def spans_of(
+        self, sequence: object | None, doubt: int, spans: SpanNames
+    ) -> tuple[list[str], list[Any]] | None: ...
 
 class Dictionary:
     def __init__(self, tokens: list[str], ptr: NDArray[np.int64], source: NDArray[np.int32]) -> None: ...
@@ -817,6 +851,11 @@ def mean_field(
     cliques: bool,
     threads: int,
 ) -> dict[str, Any]: ...
+
+unicode_version: str = "15.0.0"
+
+def text_breaks(text: str, rule: str) -> NDArray[np.int64]: ...
+def text_parts(text: str, rule: str, alone: str) -> NDArray[np.int64]: ...
 
 class SmallGraphs:
     def __init__(self, factors: Factors, least_share: int, threads: int) -> None: ...

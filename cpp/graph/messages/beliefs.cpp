@@ -96,16 +96,18 @@ Beliefs::Sum Beliefs::told(std::int64_t v, std::int64_t but, double* q) const {
   const std::int64_t n = p_.width[v], stride = row_stride(n);
   const bool logs = run_.rule[p_.component[v]] != MessageRule::sums;
   const double* row = run_.rows.of(v);
-  std::copy_n(row, n, q);
-  for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) {
-    row += stride;
-    const double w = weight(p) - (p == but ? 1.0 : 0.0);
-    if (w == 0.0) continue;
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (!logs) {
-        q[i] *= row[i];
-      } else {
-        q[i] = row[i] == kForbidden ? kForbidden : q[i] + w * row[i];
+  if (!hub(v, but, q)) {
+    std::copy_n(row, n, q);
+    for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) {
+      row += stride;
+      const double w = weight(p) - (p == but ? 1.0 : 0.0);
+      if (w == 0.0) continue;
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (!logs) {
+          q[i] *= row[i];
+        } else {
+          q[i] = row[i] == kForbidden ? kForbidden : q[i] + w * row[i];
+        }
       }
     }
   }
@@ -125,7 +127,7 @@ void Beliefs::add_factors(double* value) {
   for (const MessageRule rule : {MessageRule::sums, MessageRule::log_sums}) {
     if (!run_.table[static_cast<int>(rule)]) continue;
     const std::vector<std::uint8_t> active = run_.variables_of(rule, true);
-    const Messages m = run_.view(rule, active);
+    const Messages m = run_.view(rule, active.data());
     parallel_for(parts, run_.options.threads, [&](std::int64_t b) {
       run_.scratches().with([&](double* scratch) {
         run_.kernels().weigh(m, b * part, std::min(p_.factors(), (b + 1) * part), weighed.data(),
@@ -140,6 +142,17 @@ void Beliefs::add_factors(double* value) {
     value[f_.graph[v]] +=
         weight(place) * weighed[i] + (logs ? 0.0 : scale * run_.ranges.range(f_, p_, i).most);
   }
+}
+
+bool Beliefs::hub(std::int64_t v, std::int64_t but, double* q) const {
+  if (p_.variables_packed[v].hub < 0) return false;
+  const std::int64_t n = p_.width[v], stride = row_stride(n);
+  const Messages& m = *view_[static_cast<int>(run_.rule[p_.component[v]])];
+  std::vector<double> room(stride > n ? stride : 0);  // for the rest of its last vector
+  run_.kernels().tell(m, static_cast<std::int32_t>(v), static_cast<std::int32_t>(but),
+                      stride > n ? room.data() : q);
+  if (stride > n) std::copy_n(room.data(), n, q);
+  return true;
 }
 
 double Beliefs::excess(std::int64_t i, const double* node, const double* cell) const {
@@ -188,6 +201,7 @@ bool Beliefs::add_pair(std::int64_t i, double share, std::vector<double>& q, dou
 void Beliefs::product(std::int32_t v, std::int32_t but, double* q) const {
   const std::int64_t n = p_.width[v], stride = row_stride(n);
   const double* row = run_.rows.of(v);
+  if (hub(v, but, q)) return;
   std::copy_n(row, n, q);
   for (std::int64_t p = p_.place_ptr[v]; p < p_.place_ptr[v + 1]; ++p) {
     row += stride;

@@ -8,13 +8,18 @@
 // Wainwright, Jaakkola & Willsky (2005).
 #pragma once
 
+#include <optional>
+
 #include "graph/messages/run.hpp"
 
 namespace crfkit {
 
 class Beliefs {
  public:
-  explicit Beliefs(MessageRun& run) : run_(run), p_(run.places), f_(run.factors) {}
+  explicit Beliefs(MessageRun& run) : run_(run), p_(run.places), f_(run.factors) {
+    for (int rule = 0; rule < 3; ++rule)
+      if (run.table[rule]) view_[rule] = run.view(static_cast<MessageRule>(rule), nullptr);
+  }
 
   // [N], and marginals [label_ptr[V]] of variables, which are zero at first.
   void sum(double* value, double* node);
@@ -52,6 +57,9 @@ class Beliefs {
   // What v believes, or tells the factor of a place; highest 1.  Returns the sum as it was before.
   Sum told(std::int64_t v, std::int64_t but, double* q) const;
 
+  // What a hub tells, or believes, by its products; false where it is none.
+  bool hub(std::int64_t v, std::int64_t but, double* q) const;
+
   void add_factors(double* value);
 
   // log of the largest quotient of the marginals of a factor and of its variables.
@@ -70,6 +78,7 @@ class Beliefs {
   MessageRun& run_;
   const Places& p_;
   const Factors& f_;
+  std::optional<Messages> view_[3];  // of all variables, by rule
 };
 
 }  // namespace crfkit

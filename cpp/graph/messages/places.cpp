@@ -78,10 +78,13 @@ void Places::number_places(const Factors& f) {
 }
 
 void Places::pack() {
-  for (std::int64_t v = 0; v < variables(); ++v)
-    variables_packed.push_back({row_ptr[v], static_cast<std::int32_t>(place_ptr[v]),
-                                static_cast<std::int32_t>(place_ptr[v + 1] - place_ptr[v]),
-                                width[v]});
+  for (std::int64_t v = 0; v < variables(); ++v) {
+    const std::int32_t places = static_cast<std::int32_t>(place_ptr[v + 1] - place_ptr[v]);
+    const bool many = places >= kHub;
+    variables_packed.push_back({row_ptr[v], static_cast<std::int32_t>(place_ptr[v]), places,
+                                width[v], many ? static_cast<std::int32_t>(hub.size()) : -1});
+    if (many) hub.push_back(static_cast<std::int32_t>(v));
+  }
   places_packed.resize(variable.size());
   for (std::int64_t i = 0; i < factors(); ++i) {
     for (std::int64_t k = member_ptr[i]; k < member_ptr[i + 1]; ++k) {

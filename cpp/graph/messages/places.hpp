@@ -33,6 +33,7 @@ struct Places {
   std::vector<std::int64_t> place_ptr;     // [V + 1]
   std::vector<std::int32_t> variable, factor, partner;  // [E]
   std::vector<std::int64_t> row_ptr;                    // [V + 1]
+  std::vector<std::int32_t> hub;                        // variables with many places
   std::vector<MessageVariable> variables_packed;        // the same, side by side for the kernels
   std::vector<MessagePlace> places_packed;
   MessageSizes sizes;

@@ -1,7 +1,6 @@
 #include "graph/messages/run.hpp"
 
 #include <memory>
-#include <queue>
 
 #include "graph/messages/edge_appearance.hpp"
 
@@ -17,12 +16,9 @@ MessagePlan::MessagePlan(const Factors& f, Schedule wanted) : places(f), schedul
     }
   }
   if (!covering) shares = std::make_unique<Shares>(places, false);
-  if (schedule == Schedule::sequential) {
-    order = std::make_unique<Order>(places);
-  } else {
-    places.sizes.degree = 0;  // only visits keep a row for each place of a variable
-  }
-  if (schedule != Schedule::residual && SmallPairPlan::fits(places))
+  if (schedule == Schedule::sequential) order = std::make_unique<Order>(places);
+  if (covering) places.sizes.degree = 0;  // only visits keep a row for each place of a variable
+  if (SmallPairPlan::fits(places))
     small_pairs = std::make_unique<SmallPairPlan>(places, covering.get(), order.get());
 }
 
@@ -39,7 +35,8 @@ MessageRun::MessageRun(const Kernels& kernels, const Factors& f, const MessagePl
       rows(*kernels.paths, f, places, given.threads),
       kernels_(*kernels.paths),
       scratches_(kernels_.scratch(places.sizes)),
-      stamp_(places.variable.size()) {
+      stamp_(places.variable.size()),
+      hubs_(p.places) {
   choose_rules();
   run(MessageRule::maxima);
   run(MessageRule::sums);
@@ -47,7 +44,7 @@ MessageRun::MessageRun(const Kernels& kernels, const Factors& f, const MessagePl
   run(MessageRule::log_sums);
 }
 
-Messages MessageRun::view(MessageRule which, const std::vector<std::uint8_t>& active) {
+Messages MessageRun::view(MessageRule which, const std::uint8_t* active) {
   MessageTables& t = *table[static_cast<int>(which)];
   return {places.view(),
           places.sizes,
@@ -58,8 +55,9 @@ Messages MessageRun::view(MessageRule which, const std::vector<std::uint8_t>& ac
           t.scale.empty() ? nullptr : t.scale.data(),
           options.weight,
           nullptr,
-          active.data(),
+          active,
           rows.data(),
+          hubs_.data(),
           stamp_.data(),
           0,
           static_cast<float>(options.tolerance * 0.1)};
@@ -128,13 +126,17 @@ void MessageRun::run(MessageRule which) {
   table[static_cast<int>(which)] =
       std::make_unique<MessageTables>(kernels_, factors, places, ranges, which, options.weight);
   std::vector<std::uint8_t> active = variables_of(which, false);
-  Messages m = view(which, active);
+  Messages m = view(which, active.data());
   std::fill(stamp_.begin(), stamp_.end(), MessageStamp{0.0f, 0, -1});
   damping_.assign(options.damping > 0.0 ? places.variables() : 0, options.damping);
   if (plan.small_pairs && which != MessageRule::log_sums)
     small_pairs_ =
         std::make_unique<SmallPairRun>(kernels_, factors, places, *plan.small_pairs,
                                        *table[static_cast<int>(which)], which, watched_, rows);
+  // Visits of pairs look at all messages into a variable in any case.
+  const bool kept = !small_pairs_ && (plan.covering || places.sizes.members > 2);
+  multiply_hubs(m);
+  if (!kept) m.hub = nullptr;
   if (plan.schedule == Schedule::residual) {
     follow_residuals(m, active);
   } else {
@@ -142,6 +144,16 @@ void MessageRun::run(MessageRule which) {
   }
   if (small_pairs_) small_pairs_->write(rows);
   small_pairs_.reset();
+  if (!kept) multiply_hubs(view(which, active.data()));
+}
+
+void MessageRun::multiply_hubs(const Messages& m) {
+  for (const std::int32_t v : places.hub) {
+    if (rule[places.component[v]] != m.rule) continue;
+    kernels_.multiply(m, v);
+    MessageHub& hub = m.hub[places.variables_packed[v].hub];
+    hub.last = hub.second = 0, hub.place = -1;
+  }
 }
 
 void MessageRun::sweep_shares(const Messages& m, std::vector<std::uint8_t>& active) {
@@ -251,60 +263,6 @@ void MessageRun::visit(const Messages& m, std::int64_t level,
                      std::min(part, count - b * part), target.data(), scratch);
     });
   });
-}
-
-void MessageRun::follow_residuals(Messages& m, std::vector<std::uint8_t>& active) {
-  const std::int64_t E = static_cast<std::int64_t>(places.variable.size());
-  const auto component = [&](std::int32_t p) { return places.component[places.variable[p]]; };
-  std::vector<double> due(E, 2.0);  // all are new; no message moves by more than 1
-  std::vector<std::int64_t> updates(places.components(), 0), size(places.components(), 0);
-  using Due = std::pair<double, std::int32_t>;
-  std::priority_queue<Due> queue;
-  for (std::int32_t p = 0; p < E; ++p) {
-    ++size[component(p)];
-    if (active[places.variable[p]]) queue.push({2.0, p});
-  }
-  m.damping = damping_.empty() ? nullptr : damping_.data();
-  const std::int64_t one[2] = {0, 1};
-  while (!queue.empty()) {
-    const auto [most, p] = queue.top();
-    queue.pop();
-    const std::int32_t c = component(p);
-    if (most != due[p] || state[c] != State::running) continue;
-    if (updates[c] >= options.sweeps * size[c]) {
-      state[c] = State::given_up;
-      continue;
-    }
-    worked(1 << 8);
-    ++updates[c];
-    due[p] = 0.0, stamp_[p].made = -1;
-    scratches_.with([&](double* scratch) { kernels_.send(m, &p, one, 1, scratch); });
-    const double change = std::min(stamp_[p].change, 1.0f);
-    if (change < 0.0) {
-      state[c] = change == -1.0 ? State::dead : State::underflows;
-      continue;
-    }
-    if (m.damping && change > options.tolerance) raise(due, queue, p, change);
-    const std::int32_t v = places.variable[p];
-    for (std::int64_t e = places.place_ptr[v]; e < places.place_ptr[v + 1]; ++e) {
-      if (e == p && !m.weight) continue;
-      const std::int32_t f = places.factor[e];
-      for (std::int64_t i = places.member_ptr[f]; i < places.member_ptr[f + 1]; ++i)
-        if (places.member[i] != e) raise(due, queue, places.member[i], change);
-    }
-  }
-  for (std::int64_t c = 0; c < places.components(); ++c) {
-    if (rule[c] != m.rule) continue;
-    sweeps[c] = size[c] ? (updates[c] + size[c] - 1) / size[c] : 0;
-    if (state[c] == State::running) state[c] = State::rests;
-  }
-}
-
-template <class Queue>
-void MessageRun::raise(std::vector<double>& due, Queue& queue, std::int32_t p,
-                       double change) const {
-  due[p] += change;
-  if (due[p] > options.tolerance) queue.push({due[p], p});
 }
 
 }  // namespace crfkit

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "graph/messages/forests.hpp"
+#include "graph/messages/hubs.hpp"
 #include "graph/messages/small_pair_run.hpp"
 
 namespace crfkit {
@@ -54,9 +55,10 @@ class MessageRun {
              const MessageOptions& given);
 
   // For kernels that look at the components of one rule.
-  Messages view(MessageRule which, const std::vector<std::uint8_t>& active);
+  Messages view(MessageRule which, const std::uint8_t* active);  // null: all are
   const PathKernels& kernels() const { return kernels_; }
   Scratches& scratches() { return scratches_; }
+  const Hubs& hubs() const { return hubs_; }
 
   // [V] whether a variable is of a component of a rule, in some of its states.
   std::vector<std::uint8_t> variables_of(MessageRule which, bool all) const;
@@ -70,6 +72,9 @@ class MessageRun {
 
   void run(MessageRule which);
 
+  // The products of all hubs, from their messages.
+  void multiply_hubs(const Messages& m);
+
   // Shares side by side, or one after the other where one is most of all.
   void sweep_shares(const Messages& m, std::vector<std::uint8_t>& active);
 
@@ -80,11 +85,8 @@ class MessageRun {
   void sweep(Messages& m, std::int64_t share, int threads);
   void visit(const Messages& m, std::int64_t level, const std::vector<std::int32_t>& target);
 
-  // The message whose sources have moved most since it was made goes first: the bound on residuals
-  // of Sutton & McCallum (2007), which needs no message that is not sent.
+  // The variable that heard most since it spoke goes first (residuals.cpp).
   void follow_residuals(Messages& m, std::vector<std::uint8_t>& active);
-  template <class Queue>
-  void raise(std::vector<double>& due, Queue& queue, std::int32_t p, double change) const;
 
   static constexpr double kSafe = 300.0;  // exp(-2 kSafe) is above the smallest double
   static constexpr int kStall = 20;       // sweeps without a smaller residual, before damping
@@ -94,6 +96,7 @@ class MessageRun {
   bool watched_ = false;
   std::vector<double> damping_;
   std::vector<MessageStamp> stamp_;
+  Hubs hubs_;
   std::unique_ptr<SmallPairRun> small_pairs_;
 };
 

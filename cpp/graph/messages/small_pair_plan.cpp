@@ -18,8 +18,10 @@ SmallPairPlan::SmallPairPlan(const Places& places, const Covering* covering, con
       key_(places.variable.size()) {
   if (covering) {
     follow(*covering);
-  } else {
+  } else if (order) {
     follow(*order);
+  } else {
+    visit_all();
   }
   lay_out();
   key_.clear(), first_.clear();
@@ -74,6 +76,12 @@ void SmallPairPlan::follow(const Order& order) {
       end_pass();
     }
   }
+}
+
+void SmallPairPlan::visit_all() {
+  for (std::int64_t v = 0; v < p_.variables(); ++v)
+    if (p_.place_ptr[v] < p_.place_ptr[v + 1])
+      first_.push_back(static_cast<std::int32_t>(p_.place_ptr[v]));
 }
 
 void SmallPairPlan::lay_out() {

@@ -25,7 +25,7 @@ struct SmallPairPlan {
 
   static bool fits(const Places& p);
 
-  // By forests, or by an order: one of both is there.
+  // By forests, or by an order; without both each variable tells all of its factors.
   SmallPairPlan(const Places& places, const Covering* covering, const Order* order);
 
  private:
@@ -38,6 +38,7 @@ struct SmallPairPlan {
   void follow(const Covering& covering);
 
   void follow(const Order& order);
+  void visit_all();
 
   void lay_out();
 

@@ -31,13 +31,18 @@ class SmallPairRun {
     each_row(rows, [](double* few, double* row, std::int64_t n) { std::copy_n(few, n, row); });
   }
 
-  const std::vector<float>& change() const { return change_; }
+  std::vector<float>& change() { return change_; }
+
+  // `moved` [rows], or null.
+  SmallPairMessages view(const Messages& m, float* moved) {
+    return {plan_.labels,    rule_,         watched_,     plan_.visit.data(),
+            plan_.to.data(), table_.data(), cell_.data(), start(),
+            change_.data(),  moved,         m.damping,    m.active};
+  }
 
   void sweep(const Messages& m, int threads) {
     std::fill(change_.begin(), change_.end(), 0.0f);
-    const SmallPairMessages few = {plan_.labels,    rule_,         watched_,     plan_.visit.data(),
-                                   plan_.to.data(), table_.data(), cell_.data(), start(),
-                                   change_.data(),  m.damping,     m.active};
+    const SmallPairMessages few = view(m, nullptr);
     for (std::size_t pass = 0; pass + 1 < plan_.pass_ptr.size(); ++pass) {
       const std::int64_t* block = plan_.block_ptr.data() + plan_.pass_ptr[pass];
       const std::int64_t blocks = plan_.pass_ptr[pass + 1] - plan_.pass_ptr[pass];

@@ -26,6 +26,16 @@ class MessagesToFactor {
     prefetch(soon);
   }
 
+  void multiply_all(std::int32_t variable) {
+    const MessageVariable& v = g_.variable[variable];
+    const std::int32_t leaves = m_.hub[v.hub].leaves;
+    for (std::int32_t b = 0; b < leaves; ++b) multiply_leaf<0>(v, b);
+    for (std::int32_t k = leaves - 1; k > 0; --k) multiply_node<0>(v, k);
+  }
+  void tell(std::int32_t variable, std::int32_t place, double* q) {
+    hub_to_factor<0>(g_.variable[variable], place, q);
+  }
+
  protected:
   double weight_of(std::int64_t place) const { return m_.weight[g_.place[place].factor]; }
 
@@ -60,6 +70,10 @@ class MessagesToFactor {
   // Whether what the variable of a place tells its factor has moved.
   bool moved_since(std::int32_t place, std::int32_t variable, std::int32_t made) const {
     const MessageVariable& v = g_.variable[variable];
+    if (m_.hub && v.hub >= 0) {
+      const MessageHub& hub = m_.hub[v.hub];
+      return (hub.place == place && !m_.weight ? hub.second : hub.last) > made;
+    }
     std::int32_t last = -1;
     for (std::int32_t p = v.place; p < v.place + v.places; ++p)
       if ((p != place || m_.weight) && m_.stamp[p].moved > last) last = m_.stamp[p].moved;
@@ -95,6 +109,7 @@ class MessagesToFactor {
     const int n = L > 0 ? L : v.width;
     const std::int64_t stride = L > 0 ? L : row_stride(n);
     const double* row = m_.row + v.row;
+    if (m_.hub && v.hub >= 0) return hub_to_factor<L>(v, place, q);
     if (L == 0 && n > kSmall && !m_.weight && !(m_.watched && !Op::kLogs)) {
       const std::int32_t skipped = place - v.place + 1;
       for (int i = 0; i < n; i += W) {  // one pass over all rows
@@ -116,6 +131,64 @@ class MessagesToFactor {
       }
     }
   }
+
+  // The same of a hub, or its belief (-1): the rest of a leaf, and the nodes beside its way up.
+  template <int L>
+  void hub_to_factor(const MessageVariable& v, std::int32_t place, double* q) {
+    const MessageHub& hub = m_.hub[v.hub];
+    const int n = L > 0 ? L : v.width;
+    const std::int64_t stride = L > 0 ? L : row_stride(n);
+    const double* row = m_.row + v.row;
+    copy<L>(q, row, n);
+    if (place < 0) return multiply<L>(q, q, hub.product + stride, n);
+    const std::int32_t b = (place - v.place) / kHubPart, first = v.place + b * kHubPart,
+                       last = first + kHubPart < v.place + v.places ? first + kHubPart
+                                                                    : v.place + v.places;
+    for (std::int32_t p = first; p < last; ++p) {
+      const double* message = row + (1 + p - v.place) * stride;
+      if (p != place) {
+        joined<L>(q, q, message, p, n);
+      } else if (Op::kLogs && m_.weight && weight_of(p) != 1.0) {
+        add_share(q, weight_of(p) - 1.0, message, n);
+      }
+    }
+    for (std::int32_t k = hub.leaves + b; k > 1; k >>= 1)
+      multiply<L>(q, q, hub.product + (k ^ 1) * stride, n);
+  }
+
+  // The products that a message into a hub is in.
+  template <int L>
+  void multiply_leaf(const MessageVariable& v, std::int32_t b) {
+    const MessageHub& hub = m_.hub[v.hub];
+    const int n = L > 0 ? L : v.width;
+    const std::int64_t stride = L > 0 ? L : row_stride(n);
+    const std::int32_t first = b * kHubPart,
+                       last = first + kHubPart < v.places ? first + kHubPart : v.places;
+    double* to = hub.product + (hub.leaves + b) * stride;
+    const double* row = m_.row + v.row + (1 + first) * stride;
+    share<L>(to, row, v.place + first, n);
+    for (std::int32_t p = first + 1; p < last; ++p)
+      joined<L>(to, to, row += stride, v.place + p, n);
+  }
+  template <int L>
+  void multiply_node(const MessageVariable& v, std::int32_t k) {
+    const int n = L > 0 ? L : v.width;
+    const std::int64_t stride = L > 0 ? L : row_stride(n);
+    double* product = m_.hub[v.hub].product;
+    multiply<L>(product + k * stride, product + 2 * k * stride, product + (2 * k + 1) * stride, n);
+  }
+  template <int L>
+  void renew_products(const MessageVariable& v, std::int32_t place) {
+    const std::int32_t b = (place - v.place) / kHubPart;
+    multiply_leaf<L>(v, b);
+    for (std::int32_t k = (m_.hub[v.hub].leaves + b) >> 1; k > 0; k >>= 1) multiply_node<L>(v, k);
+  }
+  void moved_into(const MessageVariable& v, std::int32_t place) {
+    MessageHub& hub = m_.hub[v.hub];
+    if (hub.place != place) hub.second = hub.last, hub.place = place;
+    hub.last = m_.clock;
+  }
+
   template <int L>
   static void copy(double* to, const double* from, int n) {
     if constexpr (L > 0) {

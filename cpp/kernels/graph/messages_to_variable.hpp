@@ -203,6 +203,8 @@ class MessagesToVariable : public MessagesToFactor<Op> {
     if (weighed_) return weigh(place, out, n);
     const MessagePlace& to = g_.place[place];
     MessageStamp& stamp = m_.stamp[place];
+    const MessageVariable& u = g_.variable[to.variable];
+    const bool hub = m_.hub && u.hub >= 0;
     double* row = m_.row + to.row;
     double most = out[0];
     if (L > 0 || n <= kSmall) {
@@ -216,6 +218,7 @@ class MessagesToVariable : public MessagesToFactor<Op> {
     stamp.made = m_.clock;
     if (most == Op::kNone) {
       for (int i = 0; i < n; ++i) row[i] = Op::kNone;
+      if (hub) this->template renew_products<L>(u, place), this->moved_into(u, place);
       stamp.change = danger_ ? -2.0f : -1.0f, stamp.moved = m_.clock;
       danger_ = false;
       return;
@@ -247,6 +250,10 @@ class MessagesToVariable : public MessagesToFactor<Op> {
     }
     if constexpr (!Op::kLogs) {
       if (m_.watched) watch(row, n);
+    }
+    if (hub) {
+      this->template renew_products<L>(u, place);
+      if (change > m_.least) this->moved_into(u, place);
     }
     stamp.change = danger_ ? -2.0f : static_cast<float>(change);
     danger_ = false;

@@ -64,6 +64,16 @@ void weigh(const Messages& m, std::int64_t first, std::int64_t last, double* out
   });
 }
 
+void multiply(const Messages& m, std::int32_t variable) {
+  if (m.rule == MessageRule::sums) return MessagesToFactor<Sums>(m).multiply_all(variable);
+  MessagesToFactor<Maxima>(m).multiply_all(variable);
+}
+
+void tell(const Messages& m, std::int32_t variable, std::int32_t place, double* q) {
+  if (m.rule == MessageRule::sums) return MessagesToFactor<Sums>(m).tell(variable, place, q);
+  MessagesToFactor<Maxima>(m).tell(variable, place, q);
+}
+
 template <class Op, bool Watched>
 void visit_small_pairs_with(const SmallPairMessages& m, std::int64_t first, std::int64_t last,
                             double* scratch) {
@@ -121,6 +131,8 @@ const PathKernels path_messages = {
     .send = send,
     .visit = visit,
     .weigh = weigh,
+    .multiply = multiply,
+    .tell = tell,
     .visit_small_pairs = visit_small_pairs,
     .exponentiate = exponentiate,
     .packed_size = packed_cells,

@@ -96,7 +96,16 @@ class SmallPairVisits {
         join(q, read(suffix_ + (k + 1) * P));
         join(told, read(row(r)));
       }
-      dead |= !send(r, q, share, change);
+      Row own = {};
+      dead |= !send(r, q, share, own);
+      if (m_.moved) {
+        float& moved = m_.moved[r];
+        moved = 0.0f;
+        for (int i = 0; i < P; ++i)
+          moved = own.at(i) > moved ? static_cast<float>(own.at(i)) : moved;
+      }
+      for (int n = 0; n < N; ++n)
+        change.part[n] = own.part[n] > change.part[n] ? own.part[n] : change.part[n];
     }
     float most = 0.0f;
     for (int i = 0; i < P; ++i) {

@@ -170,23 +170,6 @@ inline void pseudo_gradient(const double* l1, bool shared, const double* w, cons
   sums[1] += sum_of(penalty);
 }
 
-// Sets the parts of a direction to 0 that do not go down (eq. 6), where there is an L1 penalty.
-// sums: direction . pseudo.
-inline void align(const double* l1, bool shared, const double* pseudo, std::int64_t first,
-                  std::int64_t last, double* direction, double* sums) {
-  const Strength strength{l1, shared};
-  Vec slope = {};
-  for (std::int64_t i = first; i < last; i += W) {
-    const int n = lanes_left(i, last);
-    const Vec d = load_part(direction + i, n, 0.0), p = load_part(pseudo + i, n, 0.0);
-    const Vec down = d * p < 0.0 ? d : Vec{};
-    const Vec kept = strength.at(i, n) > 0.0 ? down : d;
-    slope += kept * p;
-    store_part(direction + i, n, kept);
-  }
-  sums[0] += sum_of(slope);
-}
-
 // out = w + length * direction, with 0 for weights that left their orthant (eq. 7).
 // sums: pseudo . (out - w), l1 . |out|, out . out.
 inline void move_in_orthant(const double* l1, bool shared, const double* w, const double* pseudo,
