@@ -10,13 +10,13 @@ from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.features.conjunctions import Conjunctions
-    from crfkit.features.dictionary import Dictionary
+    from crfkit.features.dictionary import Dictionary, InternalDictionary
     from crfkit.features.extract import Extractor
     from crfkit.features.gazetteer import Gazetteer
-    from crfkit.features.internal import InternalDictionary
     from crfkit.features.items import ItemExtractor
     from crfkit.features.recipe import Recipe
     from crfkit.features.segments import segment_features
+    from crfkit.features.stock_recipes import stock
     from crfkit.features.windows import window
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "ItemExtractor",
     "Recipe",
     "segment_features",
+    "stock",
     "window",
 ]
 
@@ -38,10 +39,11 @@ __getattr__, __dir__ = lazily(
         "Dictionary": ".dictionary",
         "Extractor": ".extract",
         "Gazetteer": ".gazetteer",
-        "InternalDictionary": ".internal",
+        "InternalDictionary": ".dictionary",
         "ItemExtractor": ".items",
         "Recipe": ".recipe",
         "segment_features": ".segments",
+        "stock": ".stock_recipes",
         "window": ".windows",
     },
 )

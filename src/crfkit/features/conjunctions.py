@@ -22,8 +22,6 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.native import threads_or_all
 
-__all__ = ["Conjunctions", "conjoined"]
-
 #: What stands between the names of two parts.
 AND = "|"
 _MOST_PARTS = 64  # as in the native code
@@ -33,8 +31,8 @@ _MOST_PARTS = 64  # as in the native code
 class Conjunctions:
     """Pairs of attributes by name; the left one of a pair may be an earlier conjunction.
 
-    Values multiply. A conjunction is an attribute like others: the name of that of ``a`` and ``b`` is
-    ``a|b``, and data must not have an attribute of this name already.
+    Values multiply. A conjunction is an attribute like others: that of ``a`` and ``b`` is called ``a|b``, and
+    data must not have an attribute of this name already.
 
     Parameters
     ----------

@@ -8,12 +8,11 @@ whole expanded line, prefix included, is the name of the attribute.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from crfkit._safe.printable import quoted
 from crfkit.features.limits import check_lines, check_text
 from crfkit.features.recipe import Field, Kind, Recipe, Template
-
-__all__ = ["parse_crfpp", "template_lines"]
 
 _MACRO = re.compile(r"%x\[(-?[0-9]{1,40}),([0-9]{1,40})\]")
 
@@ -50,25 +49,31 @@ def parse_crfpp(text: str, *, source: str = "template") -> Recipe:
                 f"{where}: a CRF++ template begins with U or B, not {line[0]!r}; # starts a comment"
             )
         kind: Kind = "node" if line[0] == "U" else "edge"
-        fields, literals, at = [], [], 0
-        for macro in _MACRO.finditer(line):
-            row, column = int(macro[1]), int(macro[2])
-            if abs(row) > 8:
-                raise ValueError(f"{where}: {macro[0]}: rows of CRF++ templates go from -8 to 8")
-            literals.append(line[at : macro.start()])
-            fields.append(Field(str(column), row))
-            at = macro.end()
-        literals.append(line[at:])
-        bad = next((literal for literal in literals if "%" in literal), None)
-        if bad is not None:
-            raise ValueError(
-                f"{where}: {quoted(bad[bad.index('%') :])} is not a macro of CRF++; "
-                "write %x[row,column], such as %x[-1,0]"
-            )
-        try:
-            templates.append(Template(kind, tuple(fields), tuple(literals)))
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
+        marks = [*_MACRO.finditer(line)]
+        fields = [_field(macro, where) for macro in marks]
+        remedy = "a macro of CRF++; write %x[row,column], such as %x[-1,0]"
+        templates.append(template_of(kind, line, marks, fields, where, remedy))
     if not templates:
         raise ValueError(f"{source} has no template; write at least one line that begins with U or B")
     return Recipe(tuple(templates), "crfpp", text)
+
+
+def _field(macro: re.Match[str], where: str) -> Field:
+    if abs(int(macro[1])) > 8:
+        raise ValueError(f"{where}: {macro[0]}: rows of CRF++ templates go from -8 to 8")
+    return Field(str(int(macro[2])), int(macro[1]))
+
+
+def template_of(
+    kind: Kind, line: str, marks: Sequence[re.Match[str]], fields: Sequence[Field], where: str, remedy: str
+) -> Template:
+    """Return the template of a line in which marks stand for fields; no other percent sign is allowed."""
+    ends, begins = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(line)]
+    literals = tuple(line[a:b] for a, b in zip(ends, begins, strict=True))
+    bad = next((literal for literal in literals if "%" in literal), None)
+    if bad is not None:
+        raise ValueError(f"{where}: {quoted(bad[bad.index('%') :])} is not {remedy}")
+    try:
+        return Template(kind, tuple(fields), literals)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None

@@ -11,9 +11,6 @@ from crfkit.features.limits import check_text, text_bytes
 from crfkit.features.recipe import Dialect, Recipe
 from crfkit.features.wapiti import parse_wapiti
 
-__all__ = ["guess_dialect", "parse_recipe", "read_recipe"]
-
-
 #: A line of CRF++, and what only Wapiti has: its letters, and blanks, + and @ in a command.
 _CRFPP = re.compile(r"[UB][^%]*(?:%x\[-?[0-9]+,[0-9]+\][^%]*)*$")
 _WAPITI = re.compile(r"^[ub*]|%(?:[XtTmM]|x\[[^\]%]*[\s+@])")

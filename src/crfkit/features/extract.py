@@ -27,13 +27,13 @@ from crfkit.features.recipe import Field, Kind, Recipe
 from crfkit.features.views import Value, make_view
 from crfkit.native import threads_or_all
 
-__all__ = ["Extractor"]
-
+#: Views that native code has, of lower case and shape for words in ASCII; Python has the others.
+_NATIVE = ("prefix", "suffix", "length", "lower", "shape")
 _KINDS: tuple[Kind, ...] = ("node", "edge", "begin", "end", "segment")  # in the order of native results
 
 
 class Extractor:
-    """A recipe with the alphabets that it fills, growing until frozen.
+    """Makes data sets from columns, by a recipe; keeps the names of attributes and labels so far.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class Extractor:
         self._marks = Alphabet(["", "B", "I"])  # of gazetteers; the first stands for no match
         self._vectors: list[Field] = []
         self._fields: dict[tuple[object, ...], int] = {}
-        self._functions: dict[int, Callable[[Iterable[str]], list[Value]]] = {}
-        self._sources: dict[tuple[str, str | None], int] = {}  # native columns: name, gazetteer
+        self.functions: dict[int, Callable[[Iterable[str]], list[Value]]] = {}
+        self.sources: dict[tuple[str, str | None], int] = {}  # native columns: name, gazetteer
         views: list[tuple[int, str, str, bool]] = []
         templates = []
         self._numbers = Numbers(recipe)
@@ -118,7 +118,7 @@ class Extractor:
         self._made = made | {"edge"} if "both" in made else made  # kinds that there are
         padding = "wapiti" if recipe.dialect == "wapiti" else "crfpp"
         self._native = _native.Features(views, templates, padding)
-        self._views = views
+        self.views = views
         self.attributes = Alphabet.of_native(self._native.node_names)
         self.edge_attributes = Alphabet.of_native(self._native.edge_names)
         self.segment_attributes = Alphabet.of_native(self._native.segment_names)
@@ -139,15 +139,16 @@ class Extractor:
         if key in self._fields:
             return self._fields[key]
         source = (f.column, str(f.arguments[0]) if f.view == "gazetteer" else None)
-        column = self._sources.setdefault(source, len(self._sources))
+        column = self.sources.setdefault(source, len(self.sources))
+        argument = str(f.arguments[0]) if f.arguments else ""
         if f.view in ("same", "test", "match"):
-            views.append((column, f.view, str(f.arguments[0]) if f.arguments else "", f.lower))
+            views.append((column, f.view, argument, f.lower))
         else:
-            views.append((column, "python", "", f.lower))
+            views.append((column, f.view if f.view in _NATIVE else "python", argument, False))
             if f.view == "gazetteer":
-                self._functions[len(views) - 1] = lambda marks: [mark or None for mark in marks]
+                self.functions[len(views) - 1] = lambda marks: [mark or None for mark in marks]
             else:
-                self._functions[len(views) - 1] = make_view(f.view, f.arguments, self.recipe.resources)
+                self.functions[len(views) - 1] = make_view(f.view, f.arguments, self.recipe.resources)
         self._fields[key] = len(views) - 1
         return len(views) - 1
 
@@ -195,21 +196,18 @@ class Extractor:
                 "the recipe has templates of segments, but longest is not given; give the positions of the "
                 "longest segments, as in Extractor(recipe, label, longest=6)"
             )
-        ids = [self._column(columns, name, gazetteer) for name, gazetteer in self._sources]
-        sources = [*self._sources]
-        for view, (column, kind, _, _) in enumerate(self._views):
+        ids = [self._column(columns, name, gazetteer) for name, gazetteer in self.sources]
+        sources = [*self.sources]
+        for view, (column, *_) in enumerate(self.views):
             name, gazetteer = sources[column]
             tokens = (self.tokens[name] if gazetteer is None else self._marks)._native
             assert isinstance(tokens, _native.Alphabet)
-            if kind == "python":
-                lacking = self._native.lacking(view, tokens)
-                if lacking:
-                    values = self._functions[view](lacking)
-                    if view in self._phrases:
-                        _check_single(self._phrases[view], lacking, values)
-                    self._native.supply(view, values)
-            else:
-                self._native.update(view, tokens)
+            lacking = self._native.update(view, tokens)
+            if lacking:
+                values = self.functions[view](lacking)
+                if view in self._phrases:
+                    _check_single(self._phrases[view], lacking, values)
+                self._native.supply(view, tokens, values)
         expanded = self._native.expand(ids, columns.seq_ptr, threads_or_all(threads), self.longest or 0)
         found = {kind: Ragged(*pair, None) for kind, pair in zip(_KINDS, expanded, strict=True)}
         numbers = self._numbers(columns, self.longest or 0, leave_out, threads)

@@ -32,8 +32,6 @@ from crfkit.features.limits import check_wapiti
 from crfkit.features.quoted import arguments_of, quote
 from crfkit.features.views import OF_LENGTH, SIMILARITIES, Argument, check_arguments
 
-__all__ = ["ANCHORS", "MOST_OFFSET", "Anchor", "Field", "parse_field"]
-
 Anchor: TypeAlias = Literal["token", "begin", "end", "all"]
 ANCHORS: tuple[Anchor, ...] = ("token", "begin", "end", "all")
 MOST_OFFSET = 1000

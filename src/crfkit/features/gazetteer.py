@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from crfkit.checks import in_order
 
-__all__ = ["Gazetteer"]
-
 _MOST_TOKENS = 128  # of a phrase: so many tokens are looked at for each token of a text, at the most
 
 
 class Gazetteer:
-    """Phrases by their tokens.
+    """A list of phrases to be found in sequences of tokens.
 
     Parameters
     ----------

@@ -37,13 +37,11 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 
-__all__ = ["ItemExtractor", "walk_of"]
-
 _MISSING = object()
 
 
 class ItemExtractor:
-    """Python features to data sets, with alphabets that grow until frozen.
+    """Makes data sets from Python features: dicts, lists of strings, arrays.
 
     A sequence is one of
 

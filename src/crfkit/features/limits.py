@@ -26,23 +26,6 @@ from crfkit._safe.expressions import MOST_RATE, expression_of
 from crfkit._safe.printable import quoted
 from crfkit.data.opening import open_file
 
-__all__ = [
-    "LONGEST_LINE",
-    "LONGEST_WAPITI",
-    "MOST_CHARACTERS",
-    "MOST_EXPRESSIONS",
-    "MOST_FIELDS",
-    "MOST_NGRAMS",
-    "MOST_TEMPLATES",
-    "Expressions",
-    "check_fields",
-    "check_lines",
-    "check_templates",
-    "check_text",
-    "check_wapiti",
-    "text_bytes",
-]
-
 MOST_CHARACTERS = 1 << 21
 LONGEST_LINE = 100_000
 MOST_TEMPLATES = 20_000

@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.features.recipe import Field, Kind, Recipe
 
-__all__ = [
-    "Numbers",
-    "Phrases",
-    "distinct_phrases",
-    "moved",
-    "of_length",
-    "positions_left",
-    "with_numbers",
-]
-
 
 class Phrases(NamedTuple):
     """The distinct phrases of up to D tokens in some sequences."""

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 
 from crfkit._safe.printable import quoted
 
-__all__ = ["arguments_of", "pieces", "quote"]
-
 _TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*'
 _OPEN = rf'{_TEXT}(?P<closed>"?)'  # also without its end, so that nothing is read twice
 _PLAIN = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "r": "\r", "t": "\t"}

@@ -25,17 +25,6 @@ from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor, walk_of
 from crfkit.features.recipe import Recipe
 
-__all__ = [
-    "SegmentFunction",
-    "first_word",
-    "last_word",
-    "length",
-    "of_words",
-    "phrase",
-    "segment_features",
-    "segment_recipe",
-]
-
 #: Of a sequence x and the positions start to end - 1: names, or a dict of names and values.
 SegmentFunction: TypeAlias = Callable[[Any, int, int], Iterable[str] | Mapping[str, float | str]]
 #: Of the words of a segment: the same.

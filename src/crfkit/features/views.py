@@ -37,8 +37,6 @@ from crfkit._safe.expressions import expression_of
 from crfkit._safe.printable import cut, quoted
 from crfkit.features.limits import MOST_NGRAMS
 
-__all__ = ["NUMBERS", "RESOURCES", "SIMILARITIES", "VIEWS", "Argument", "Value", "make_view"]
-
 Value: TypeAlias = "str | list[str] | None"
 Argument: TypeAlias = "int | float | str"
 

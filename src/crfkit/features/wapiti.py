@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 
 from crfkit._safe.printable import quoted
+from crfkit.features.crfpp import template_of
 from crfkit.features.fields import MOST_OFFSET
 from crfkit.features.limits import check_lines, check_text
 from crfkit.features.recipe import Field, Kind, Recipe, Template
-
-__all__ = ["parse_wapiti", "pattern_lines"]
 
 _COMMAND = re.compile(
     r"""%(?P<letter>[xXtTmM])\[\s*(?P<at>@?)(?P<offset>[+-]?[0-9]{1,40})\s*,\s*(?P<column>[0-9]{1,40})\s*
@@ -54,22 +53,10 @@ def parse_wapiti(text: str, *, source: str = "pattern") -> Recipe:
         where, letter = f"{source}, line {number}", line[0]
         if letter not in _KINDS:
             raise ValueError(f"{where}: a Wapiti pattern begins with u, b or *, not {letter!r}")
-        fields, literals, at = [], [], 0
-        for command in _COMMAND.finditer(line):
-            fields.append(_field(command, where))
-            literals.append(line[at : command.start()])
-            at = command.end()
-        literals.append(line[at:])
-        bad = next((literal for literal in literals if "%" in literal), None)
-        if bad is not None:
-            raise ValueError(
-                f"{where}: {quoted(bad[bad.index('%') :])} is not a command of Wapiti; "
-                'write %x[off,col], %t[off,col,"re"] or %m[off,col,"re"]'
-            )
-        try:
-            templates.append(Template(_KINDS[letter], tuple(fields), tuple(literals)))
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
+        marks = [*_COMMAND.finditer(line)]
+        fields = [_field(command, where) for command in marks]
+        remedy = 'a command of Wapiti; write %x[off,col], %t[off,col,"re"] or %m[off,col,"re"]'
+        templates.append(template_of(_KINDS[letter], line, marks, fields, where, remedy))
     if not templates:
         raise ValueError(f"{source} has no pattern; write at least one line that begins with u, b or *")
     return Recipe(tuple(templates), "wapiti", text)

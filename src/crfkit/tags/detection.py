@@ -13,8 +13,6 @@ from crfkit.arrays import Ids, Pointers, pointers
 from crfkit.tags.reading import PARTS, find, rules
 from crfkit.tags.schemes import OUTSIDE, PART_OF, TABLE, Scheme
 
-__all__ = ["are_tags", "detect", "detect_ids", "follow_scheme", "scheme_in"]
-
 
 def are_tags(labels: Iterable[str]) -> bool:
     """Return whether labels spell segments: all but O are of the form B-TYPE, with a letter of a scheme.

@@ -32,8 +32,6 @@ from numpy.typing import NDArray
 
 from crfkit.tags.schemes import ALIASES, PART_OF, SCHEMES, TABLE, Scheme, matches
 
-__all__ = ["CUT", "END", "PARTS", "READINGS", "START", "LabelScheme", "Rules", "Spans", "find", "rules"]
-
 LabelScheme: TypeAlias = str | Scheme
 Ints: TypeAlias = NDArray[np.int64]
 

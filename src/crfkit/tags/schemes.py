@@ -93,7 +93,7 @@ def canonical(name: str, known: Sequence[str] = SCHEMES) -> str:
 
 @dataclass(frozen=True)
 class Scheme:
-    """Labels spell segments: ``"BIO"``, ``"IOB1"``, ``"BIOES"``, ... (`crfkit.tags.SCHEMES`).
+    """Labels are valid tags of a scheme: ``"BIO"``, ``"IOB1"``, ``"BIOES"``, ... (`crfkit.tags.SCHEMES`).
 
     A label is ``outside`` or prefix + ``separator`` + type; a bare prefix has the empty type.
 

@@ -26,7 +26,7 @@ Segments: TypeAlias = list[tuple[int, int, str]]
 
 
 def spans(labels: Sequence[str], scheme: LabelScheme = "lenient") -> Segments:
-    """Return the segments that the tags of one sequence spell, as (start, end, type).
+    """Return the segments in the tags of one sequence, as (start, end, type).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def spans(labels: Sequence[str], scheme: LabelScheme = "lenient") -> Segments:
 
 
 def to_tags(spans: Any, positions: int, scheme: str = "BIO", *, place: str = "spans") -> list[str | None]:
-    """Return segments as tags, one for each position of a sequence.
+    """Return the tags of segments, one for each position of a sequence.
 
     Parameters
     ----------
