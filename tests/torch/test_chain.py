@@ -1,4 +1,4 @@
-"""ChainCRF: constraints, parameters, and what modules must be able to do."""
+"""CRF: constraints, parameters, and what modules must be able to do."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from torch import nn
 from crfkit import Chain, inference
 from crfkit.constraints import Forbid, Scheme, SegmentLength
 from crfkit.structures import LocalChain
-from crfkit.torch import ChainCRF
+from crfkit.torch import CRF
 from tests.cases.torch.devices import DEVICE
 
 NAMES = ["O", "B-X", "I-X"]
 
 
-def trained(**how: Any) -> ChainCRF:
+def trained(**how: Any) -> CRF:
     """A layer with random scores."""
     torch.manual_seed(0)
-    crf = ChainCRF(NAMES, **how)
+    crf = CRF(NAMES, **how)
     for parameter in crf.parameters():
         nn.init.normal_(parameter)
     crf.to(DEVICE)
@@ -77,7 +77,7 @@ def test_constraints_hold_in_loss_and_draws_and_are_not_parameters() -> None:
 
 def test_training_finds_the_labels() -> None:
     torch.manual_seed(0)
-    crf, net = ChainCRF(3).to(DEVICE), nn.Linear(4, 3).to(DEVICE)
+    crf, net = CRF(3).to(DEVICE), nn.Linear(4, 3).to(DEVICE)
     x, y = torch.randn(8, 5, 4).to(DEVICE), torch.randint(3, (8, 5)).to(DEVICE)
     optimizer = torch.optim.Adam([*crf.parameters(), *net.parameters()], lr=0.1)
     losses = []
@@ -97,9 +97,9 @@ def test_copies_answer_the_same(order: int) -> None:
     buffer = io.BytesIO()
     torch.save(crf.state_dict(), buffer)
     buffer.seek(0)
-    loaded = ChainCRF(NAMES, order, [Scheme("BIO")]).to(DEVICE)
+    loaded = CRF(NAMES, order, [Scheme("BIO")]).to(DEVICE)
     loaded.load_state_dict(torch.load(buffer))
-    for other in (copy.deepcopy(crf), pickle.loads(pickle.dumps(crf)), loaded, ChainCRF(crf.chain)):
+    for other in (copy.deepcopy(crf), pickle.loads(pickle.dumps(crf)), loaded, CRF(crf.chain)):
         if other.start.abs().sum() == 0:
             assert other.chain == crf.chain
             continue
@@ -117,17 +117,17 @@ def test_types_of_parameters() -> None:
     wide = copy.deepcopy(crf).double()
     torch.testing.assert_close(wide.loss(node, labels).float(), crf.loss(node, labels))
     assert copy.deepcopy(crf).half().loss(node, labels).isfinite()
-    assert ChainCRF(2, dtype=torch.float64).edge.dtype == torch.float64
+    assert CRF(2, dtype=torch.float64).edge.dtype == torch.float64
 
 
 def test_it_prints_what_it_is_and_warms_up() -> None:
-    assert repr(ChainCRF(3, 2)) == (
-        "ChainCRF(\n  labels=3, order=2\n"
+    assert repr(CRF(3, 2)) == (
+        "CRF(\n  labels=3, order=2\n"
         "  (edges): ParameterList(\n"
         "      (0): Parameter containing: [torch.float32 of size 3x3]\n"
         "      (1): Parameter containing: [torch.float32 of size 3x3x3]\n  )\n)"
     )
-    assert "constraints=[Scheme" in repr(ChainCRF(NAMES, constraints=[Scheme("BIO")]))
+    assert "constraints=[Scheme" in repr(CRF(NAMES, constraints=[Scheme("BIO")]))
     crf = trained()
     crf.warm_up(2, 3)
     assert crf.edge.grad is None
@@ -135,16 +135,16 @@ def test_it_prints_what_it_is_and_warms_up() -> None:
 
 def test_refused() -> None:
     with pytest.raises(ValueError, match="labels is empty"):
-        ChainCRF([])
+        CRF([])
     with pytest.raises(ValueError, match="is not a chain with labels"):
-        ChainCRF(Chain())
+        CRF(Chain())
     with pytest.raises(ValueError, match="is not a chain with labels"):
-        ChainCRF(LocalChain(2))
+        CRF(LocalChain(2))
     with pytest.raises(ValueError, match="do not give them again"):
-        ChainCRF(Chain(2), order=2)
+        CRF(Chain(2), order=2)
 
 
-def limited() -> ChainCRF:
+def limited() -> CRF:
     return trained(constraints=[Scheme("BIO"), SegmentLength(None, 2, 3)])
 
 
@@ -152,7 +152,7 @@ def test_limits_on_segment_lengths_against_all_labelings() -> None:
     crf = limited()
     assert crf.chain.resolved is not None
     node = torch.randn(1, 4, 3, generator=torch.Generator().manual_seed(2)).to(DEVICE)
-    free = ChainCRF(NAMES).to(DEVICE)
+    free = CRF(NAMES).to(DEVICE)
     free.load_state_dict(crf.state_dict())
     every = [y for y in product(range(3), repeat=4) if crf.chain.resolved.accepts(y)]
     paths = torch.tensor(every, device=DEVICE)

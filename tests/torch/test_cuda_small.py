@@ -207,3 +207,18 @@ def test_tensors_of_another_device() -> None:
     logz = torch.ops.crfkit.chain_log_partition(*chains.args)[0]
     assert logz.device == chains.node.device
     _near(logz, general.log_partition(chains.double().args)[0], torch.float64)
+
+
+def test_a_loss_with_its_gradient_is_three_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of sequences, those that need logarithms, totals; whatever the number of positions."""
+    launched, launch = [], small.launch
+
+    def counted(kernel: object, *args: object) -> None:
+        launched.append(kernel)
+        launch(kernel, *args)
+
+    monkeypatch.setattr(small, "launch", counted)
+    for T in (2, 7):
+        chains = random_chains(3, T, 3, device=DEVICE)
+        small.loss(chains.args, random_labels(chains), None, 1.0, True)
+    assert len(launched) == 6

@@ -1,29 +1,43 @@
-"""The programs of docs/torch.md run and print what they say."""
+"""The programs of README and pages that need torch print what they say."""
 
 from __future__ import annotations
 
-import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs/torch.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+from tests.cases.pages import TORCH, run_page
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 # Warnings are those of other libraries; the Trainer of transformers prints its log, lines of dicts.
-@pytest.mark.filterwarnings(
+of_others = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning",
     "ignore::FutureWarning",
     "ignore::UserWarning",
     "error:The given NumPy array is not writable",
 )
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_a_program_prints_what_it_says(block: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if "from transformers" in block:
+
+
+@of_others
+@pytest.mark.parametrize("page", ["README.md", *sorted(TORCH)])
+def test_pages_print_what_they_show(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (DOCS.parent / page).read_text()
+    if "from transformers" in text:
         pytest.importorskip("transformers")
-    exec(compile(block, "docs/torch.md", "exec"), {})
-    promised = re.findall(r"^# (.+)$", block, re.MULTILINE)
-    assert promised
-    printed = capsys.readouterr().out.splitlines()
-    assert [line for line in printed if not line.startswith("{'train_runtime")] == promised
+    monkeypatch.chdir(tmp_path)
+    shown = [*run_page(text, page)]
+    assert shown
+    assert not [(one.printed, one.shown) for one in shown if not one.holds]
+
+
+def test_the_example_of_a_bilstm_learns() -> None:
+    script = DOCS.parent / "examples/bilstm_crf.py"
+    command = [sys.executable, str(script), "--epochs", "5", "--lines", "400"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, *_, last = [float(line.split()[-1]) for line in done.stdout.splitlines()]
+    assert last > first + 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -352,3 +353,23 @@ def test_empty_batches_and_sequences(shape: tuple[int, int, int]) -> None:
     between = edge.expand(shape[0], max(shape[1] - 1, 0), *edge.shape)
     assert functional.chain_marginals(node, between, edges=True)[1].shape == between.shape
     assert functional.chain_best(node, between).labels.shape == shape[:2]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # of torch's own import
+def test_transforms_of_functions_are_refused() -> None:
+    node, edge = torch.zeros(2, 3, 2), torch.zeros(2, 2)
+    labels = torch.zeros(2, 3, dtype=torch.long)
+    transforms: Any = torch.func
+    queries: list[Callable[[], Any]] = [
+        lambda: transforms.grad(lambda x: functional.chain_loss(x, edge, labels))(node),
+        lambda: transforms.vmap(lambda x: functional.chain_best(x[None], edge).labels)(node),
+        lambda: transforms.jvp(lambda x: functional.chain_log_partition(node, x), (edge,), (edge,)),
+    ]
+    for query in queries:
+        with pytest.raises(RuntimeError, match=r"does not take the transforms of torch.func"):
+            query()
+    forward: Any = torch.autograd.forward_ad
+    with forward.dual_level():
+        dual = forward.make_dual(node, node)
+        with pytest.raises(NotImplementedError, match="You must implement the jvp function"):
+            functional.chain_loss(dual, edge, labels)

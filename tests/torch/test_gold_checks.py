@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from crfkit.constraints import Forbid, Scheme
-from crfkit.torch import ChainCRF, SegmentCRF, functional
+from crfkit.torch import CRF, SegmentCRF, functional
 from tests.cases.torch.devices import DEVICE
 
 ON_CPU = pytest.mark.skipif(DEVICE != "cpu", reason="values of other devices are not looked at")
@@ -21,7 +21,7 @@ GOLD = torch.tensor([[0, 1, 2, 2], [0, 0, 2, 0]], device=DEVICE)  # I after O: t
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "token", "none"])
 def test_forbidden_labels_are_an_error_that_names_the_position(order: int, reduction: Any) -> None:
-    crf = ChainCRF(["O", "B", "I"], order, constraints=[Scheme("BIO")])
+    crf = CRF(["O", "B", "I"], order, constraints=[Scheme("BIO")])
     with pytest.raises(
         ValueError,
         match="sequence 1, position 2: label 2 is forbidden there, after the gold labels before it: "
@@ -38,7 +38,7 @@ def test_forbidden_labels_are_an_error_that_names_the_position(order: int, reduc
 @ON_CPU
 @pytest.mark.parametrize("form", ["holes", "packed", "sequence"])
 def test_the_position_is_that_of_what_was_given(form: str) -> None:
-    crf = ChainCRF(["O", "B", "I"], constraints=[Scheme("BIO")])
+    crf = CRF(["O", "B", "I"], constraints=[Scheme("BIO")])
     node: Any = NODE
     gold: Any = GOLD
     where: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def test_a_last_label_that_may_not_be_the_last_is_named() -> None:
 def test_an_empty_set_of_labels_is_an_error_in_a_chain_only() -> None:
     sets = torch.ones(2, 4, 3, dtype=torch.bool)
     sets[1, 2] = False
-    crf = ChainCRF(3)
+    crf = CRF(3)
     with pytest.raises(ValueError, match="sequence 1, position 2: allowed is an empty set"):
         crf.loss(NODE, allowed=sets)
     assert crf.loss(NODE, allowed=sets, lengths=[4, 2]) == 0
@@ -73,7 +73,7 @@ def test_an_empty_set_of_labels_is_an_error_in_a_chain_only() -> None:
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "token", "none"])
 def test_a_sequence_without_positions_has_one_labeling(reduction: Any) -> None:
-    crf = ChainCRF(3, device=DEVICE)
+    crf = CRF(3, device=DEVICE)
     node = torch.randn(2, 4, 3, device=DEVICE, requires_grad=True)
     mask = torch.zeros(2, 4, dtype=torch.bool, device=DEVICE)
     loss = crf.loss(node, torch.zeros(2, 4, dtype=torch.int64, device=DEVICE), mask, reduction=reduction)
@@ -88,7 +88,7 @@ def test_a_sequence_without_positions_has_one_labeling(reduction: Any) -> None:
 @ON_CPU
 def test_not_a_number_goes_through_unless_it_is_asked_for() -> None:
     """A GradScaler must see it."""
-    crf, node = ChainCRF(3), NODE.clone()
+    crf, node = CRF(3), NODE.clone()
     node[0, 0, 0] = torch.nan
     assert crf.loss(node, GOLD).isnan()
     with pytest.raises(ValueError, match="sequence 0: the scores hold NaN"):
@@ -114,7 +114,7 @@ def test_forbidden_segments_are_an_error() -> None:
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_scores_for_other_labels_than_the_layers_are_named(order: int) -> None:
-    crf = ChainCRF(3, order, device=DEVICE)
+    crf = CRF(3, order, device=DEVICE)
     node = torch.zeros(2, 4, 5, device=DEVICE)
     said = r"node has shape \(2, 4, 5\), scores of 5 labels, but the layer has 3 labels"
     for ask in (

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_sequence
 
-from crfkit.torch import ChainCRF, Paths, functional
+from crfkit.torch import CRF, Paths, functional
 from crfkit.torch.inputs import check_device_type
 
 NODE, EDGE = torch.zeros(2, 3, 4), torch.zeros(4, 4)
@@ -67,7 +67,7 @@ OTHER = torch.nested.nested_tensor([LABELS[0, :1], LABELS[0, :2]], layout=torch.
         ({"labels": None}, "labels and allowed are both omitted"),
         ({"allowed": LABELS}, r"allowed has shape \(2, 3\), expected \(2, 3, 4\)"),
         ({"allowed": NODE.long()}, "allowed has type torch.int64, expected torch.bool or a floating type"),
-        ({"allowed": NODE}, "labels are given beside distributions"),
+        ({"allowed": NODE}, "labels and distributions are both given"),
         ({"allowed": NODE, "labels": None}, "sequence 0, position 0: allowed is not a distribution"),
         ({"weight": torch.ones(3)}, r"weight has shape \(3,\), expected \(2,\)"),
         ({"weight": torch.ones(2, dtype=torch.int64)}, "weight has type torch.int64"),
@@ -107,9 +107,9 @@ def test_other_queries_refuse_too() -> None:
     with pytest.raises(
         ValueError, match=r"node has shape \(2, 3, 4\), scores of 4 labels, but the layer has 3"
     ):
-        ChainCRF(3).decode(NODE)
+        CRF(3).decode(NODE)
     with pytest.raises(ValueError, match="labels is None, expected"):
-        ChainCRF(None)  # type: ignore[arg-type]
+        CRF(None)  # type: ignore[arg-type]
     with pytest.warns(UserWarning, match="prototype"):
         nested = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(1, 4)])
     with pytest.raises(ValueError, match=r"expected layout torch\.jagged"):
@@ -156,4 +156,4 @@ def test_crfkit_does_not_import_torch_and_says_what_is_missing() -> None:
         "import crfkit.torch"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert "ImportError: crfkit.torch needs PyTorch: pip install crfkit[torch]" in ran.stderr
+    assert "ImportError: crfkit.torch needs PyTorch: pip install 'crfkit[torch]'" in ran.stderr

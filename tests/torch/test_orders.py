@@ -8,8 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from crfkit.torch import ops, orders, reference
+from crfkit.torch import ops, reference
 from crfkit.torch.batches import Chain
+from crfkit.torch.derivatives import LogPartition, Losses, Marginals
+from crfkit.torch.structures import flat
 from tests.cases.torch.chains import random_chains, random_labels, rows_of
 
 FORMS = ["padded", "time-first", "holes", "packed"]
@@ -26,6 +28,14 @@ def case(form: str, order: int, forbidden: float = 0.0) -> tuple[Any, Chain]:
     return chains, chains.args._replace(edge=tables(3, order, forbidden))
 
 
+def log_partition(chain: Chain) -> Any:
+    return LogPartition.apply("order", *flat(chain))
+
+
+def losses(chain: Chain, labels: Tensor) -> Any:
+    return Losses.apply("order", labels, None, *flat(chain))
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("forbidden", [0.0, 0.07])
@@ -34,9 +44,9 @@ def test_every_query(form: str, order: int, forbidden: float) -> None:
     labels = random_labels(chains, unknown=0.3)
     weight = torch.tensor([1.0, -0.5, 2.0, 1.0], dtype=torch.float64)
     close: Any = torch.testing.assert_close
-    close(orders.log_partition(args), reference.log_partition(args))
-    close(orders.marginals(args, weight), reference.marginals(args, weight)[:-1])
-    close(orders.loss(args, labels), reference.loss(args, labels))
+    close(log_partition(args), reference.log_partition(args))
+    close(Marginals.apply("order", weight, *flat(args)), reference.marginals(args, weight)[:-1])
+    close(losses(args, labels), reference.loss(args, labels))
     close(ops.order.best(*args), reference.best(args))
     close(ops.order.kbest(*args, 4), reference.kbest(args, 4))
     draws = ops.order.sample(*args, 2, torch.tensor([1]))
@@ -56,10 +66,10 @@ def test_derivatives_against_differences(form: str) -> None:
     def run(function: Any, *more: Any) -> Any:
         return lambda *scores: function(args.with_scores(scores), *more)
 
-    assert torch.autograd.gradcheck(run(orders.log_partition), leaves)
-    assert torch.autograd.gradgradcheck(run(orders.log_partition), leaves, fast_mode=True)
-    assert torch.autograd.gradcheck(run(orders.loss, labels), leaves)
-    assert torch.autograd.gradgradcheck(run(orders.loss, labels), leaves, fast_mode=True)
+    assert torch.autograd.gradcheck(run(log_partition), leaves)
+    assert torch.autograd.gradgradcheck(run(log_partition), leaves, fast_mode=True)
+    assert torch.autograd.gradcheck(run(losses, labels), leaves)
+    assert torch.autograd.gradgradcheck(run(losses, labels), leaves, fast_mode=True)
 
 
 def test_bad_tables_are_refused() -> None:

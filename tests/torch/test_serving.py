@@ -16,16 +16,16 @@ from torch import Tensor, nn
 import crfkit
 from crfkit.constraints import Scheme
 from crfkit.models import SequenceModel
-from crfkit.torch import ChainCRF
+from crfkit.torch import CRF, SegmentCRF
 from crfkit.torch.serving import Decoder
 from tests.cases.torch.devices import DEVICE
 
 NAMES = ["O", "B-X", "I-X"]
 
 
-def trained(**how: Any) -> ChainCRF:
+def trained(**how: Any) -> CRF:
     torch.manual_seed(0)
-    crf = ChainCRF(NAMES, device=DEVICE, **how)
+    crf = CRF(NAMES, device=DEVICE, **how)
     for parameter in crf.parameters():
         nn.init.normal_(parameter)
     return crf
@@ -70,6 +70,7 @@ def test_traced_programs_decode_masks_that_they_have_not_seen(order: int) -> Non
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable:UserWarning")  # of torch 2.11
 @pytest.mark.parametrize("order", [1, 2])
 def test_exported_programs_decode_batches_of_any_size(order: int) -> None:
     crf = trained(order=order, constraints=[Scheme("BIO")])
@@ -128,7 +129,7 @@ def test_onnx_files_decode_batches_of_any_size(tmp_path: Path) -> None:
     assert np.isnan(score).tolist() == [True, True, False]
     np.testing.assert_array_equal(labels, crf.decode(decoder.network(x), mask).labels)  # type: ignore[misc]
     other: Any = decoder.network
-    with pytest.raises(ValueError, match="module is Linear, expected a ChainCRF or a Decoder"):
+    with pytest.raises(ValueError, match="module is Linear, expected a CRF, a SegmentCRF or a Decoder"):
         onnx.export(other, tmp_path / "net.onnx")
     bad = trained()
     bad.edge.data[0, 0] = torch.nan
@@ -153,6 +154,10 @@ class Recurrent(nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.skipif(
+    torch.torch_version.TorchVersion(torch.__version__) < (2, 13),
+    reason="torch.export of older releases keeps the length of the example",
+)
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
 def test_onnx_files_of_recurrent_networks_declare_no_length(kind: Any, tmp_path: Path) -> None:
     """Torch takes the length of the example for that of their outputs."""
@@ -171,3 +176,41 @@ def test_onnx_files_of_recurrent_networks_declare_no_length(kind: Any, tmp_path:
         found, value = decoder(x, mask)
         np.testing.assert_array_equal(labels, found)
         np.testing.assert_allclose(score, value.detach(), rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("D", [1, 3])
+def test_onnx_files_of_segments(D: int, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from crfkit.torch import onnx
+
+    torch.manual_seed(0)
+    crf = SegmentCRF(["O", "X", "Y"], D)
+    for scores in crf.parameters():
+        nn.init.normal_(scores)
+    with torch.no_grad():
+        crf.edge[0, 1] = -torch.inf
+        if D > 1:
+            crf.length[0, 2] = -torch.inf  # then some lengths cannot be cut into segments of Y alone
+    decoder = Decoder(crf, nn.Linear(4, 3))
+    example = torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
+    onnx.export(decoder, tmp_path / "net.onnx", example)
+    session = onnxruntime.InferenceSession(tmp_path / "net.onnx")
+    assert [x.name for x in session.get_outputs()] == ["labels", "begins", "score"]
+    assert [x.shape for x in session.get_outputs()] == [["batch", "length"]] * 2 + [["batch"]]
+    for shape in ((5, 9), (1, 1), (3, 2), (4, 6)):
+        x, mask = torch.randn(*shape, 4) * 2, torch.rand(shape) < 0.7
+        mask[-1] = shape == (1, 1)  # an empty sequence
+        labels, begins, score = session.run(None, {"inputs": x.numpy(), "mask": mask.numpy()})
+        expected = decoder(x, mask)
+        np.testing.assert_array_equal(labels, expected[0])
+        np.testing.assert_array_equal(begins, expected[1])
+        np.testing.assert_allclose(score, expected[2].detach(), rtol=1e-6)
+    plain = SegmentCRF(2, D)
+    onnx.export(plain, tmp_path / "crf.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "crf.onnx")
+    node, mask = torch.zeros(2, 4, 2), torch.ones(2, 4, dtype=torch.bool)  # ties
+    labels, begins, _ = session.run(None, {"inputs": node.numpy(), "mask": mask.numpy()})
+    tied = plain.decode(node)
+    np.testing.assert_array_equal(labels, tied.labels)
+    np.testing.assert_array_equal(begins, tied.begins)

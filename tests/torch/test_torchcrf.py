@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from typing import Any
 
@@ -131,3 +132,43 @@ def test_a_hole_in_the_mask_leaves_its_position_out() -> None:
     torch.testing.assert_close(crf(emissions, tags, mask), crf(emissions[:, places], tags[:, places]))
     assert crf.decode(emissions, mask) == crf.decode(emissions[:, places])
     assert (crf(emissions, tags, mask, reduction="none") <= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_scripts_answer_as_the_module_does(batch_first: bool) -> None:
+    _, crf = pair(batch_first)
+    emissions, tags, mask = batch(batch_first)
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(crf), buffer)
+    buffer.seek(0)
+    for script in (torch.jit.script(crf), torch.jit.load(buffer)):
+        for more in ({}, {"mask": mask}, {"mask": mask.byte()}):
+            for reduction in ("none", "sum", "mean", "token_mean"):
+                grads = []
+                for one in (crf, script):
+                    x = emissions.clone().requires_grad_()
+                    one.zero_grad()
+                    value = one(x, tags, reduction=reduction, **more)
+                    value.sum().backward()
+                    grads.append([value.detach(), x.grad, *(p.grad.clone() for p in one.parameters())])
+                assert all(torch.equal(a, b) for a, b in zip(*grads, strict=True))
+            assert script.decode(emissions, **more) == crf.decode(emissions, **more)
+        with pytest.raises(Exception, match="invalid reduction: foo"):
+            script(emissions, tags, reduction="foo")
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+def test_a_network_with_the_layer_is_scripted() -> None:
+    class Tagger(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scores, self.crf = torch.nn.Linear(2, K), CRF(K, batch_first=True)
+
+        def forward(self, x: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
+            value: torch.Tensor = self.crf(self.scores(x), tags)
+            return value
+
+    tagger = Tagger()
+    x, tags = torch.randn(2, 3, 2), torch.zeros(2, 3, dtype=torch.long)
+    assert torch.equal(torch.jit.script(tagger)(x, tags), tagger(x, tags))

@@ -29,7 +29,7 @@ _MODULES = {
         "._fileresource",
     ),
     "torchcrf": ("",),
-    "torch_struct": ("", ".distributions"),
+    "torch_struct": ("", ".distributions", ".semirings"),
 }
 _NEED_TORCH = {"torchcrf", "torch_struct"}
 

@@ -13,18 +13,20 @@ from crfkit.structures.chains.chain import Chain, is_chain
 from crfkit.structures.constraints import Constraint
 from crfkit.torch import functional
 from crfkit.torch.gold import known_labels
-from crfkit.torch.inputs import Edges, Lengths, Rows, check_labels, sequences
+from crfkit.torch.inputs import Edges, Lengths, Rows, Where, Within, check_labels, sequences
 from crfkit.torch.queries import Reduction
 from crfkit.torch.results import Paths
 from crfkit.torch.states import States
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from crfkit.models.model import SequenceModel
 
-__all__ = ["ChainCRF"]
+__all__ = ["CRF"]
 
 
-class ChainCRF(nn.Module):
+class CRF(nn.Module):
     """A conditional random field over label sequences: loss, best labels, probabilities.
 
     Parameters
@@ -55,7 +57,7 @@ class ChainCRF(nn.Module):
     Examples
     --------
     >>> from crfkit.constraints import Scheme
-    >>> crf = ChainCRF(["O", "B", "I"], constraints=[Scheme("BIO")])
+    >>> crf = CRF(["O", "B", "I"], constraints=[Scheme("BIO")])
     >>> node = torch.tensor([[[0.0, 0.0, 2.0], [0.0, 0.0, 1.0], [3.0, 0.0, 0.0]]], requires_grad=True)
     >>> crf.loss(node, torch.tensor([[1, 2, 0]])).backward()
     >>> crf.decode(node).names()
@@ -88,11 +90,23 @@ class ChainCRF(nn.Module):
         elif self.chain.order > 1:
             tables = [torch.zeros((L,) * (h + 1), **made) for h in range(1, self.chain.order + 1)]
             self.edges = nn.ParameterList([nn.Parameter(table) for table in tables])
-        else:
-            self.register_buffer("_no_edge", torch.zeros(L, L, **made), persistent=False)
-        rules, self.states = self.chain.resolved, None
-        if rules is not None and rules.expansion is not None:
-            self.states = States(rules.expansion, L, device)
+        rules = self.chain.resolved
+        expansion = None if rules is None else rules.expansion
+        self.states = None if expansion is None else States(expansion, L, device)
+        self.forbid(device)
+
+    def forbid(self, device: torch.device | str | None = None) -> None:
+        """Make the buffers that hold what constraints forbid, on the device of the parameters.
+
+        They are in no file. Whoever makes the layer on the device "meta" and gives it memory later
+        (`Module.to_empty`) calls this after that.
+        """
+        device, rules = device or self.start.device, self.chain.resolved
+        if self.chain.order == 0:
+            nothing = torch.zeros(self._count, self._count, dtype=self.start.dtype, device=device)
+            self.register_buffer("_no_edge", nothing, persistent=False)
+        if self.states is not None:
+            self.states.forbid(device)
         elif rules is not None:
             for name in ("start", "transition", "stop"):
                 forbidden = torch.from_numpy(~getattr(rules, name)).to(device)
@@ -146,6 +160,9 @@ class ChainCRF(nn.Module):
         weight: Tensor | None = None,
         reduction: Reduction = "mean",
         check: bool | None = None,
+        label_smoothing: float = 0,
+        label_weight: Tensor | None = None,
+        position_weight: Rows | None = None,
     ) -> Tensor:
         """Return minus the log probability of what is known of the labels; `functional.chain_loss`.
 
@@ -158,6 +175,8 @@ class ChainCRF(nn.Module):
             if labels is not None:  # checked as labels, then sets of states
                 rows = sequences(node, mask, lengths, offsets)
                 known_labels(rows.like_node(labels, "labels"), rows)
+            if label_weight is not None or position_weight is not None:
+                raise ValueError("limits on segment lengths exclude weights of labels and positions")
             node, labels, allowed = self._sets_of_states(node, labels, allowed)
         return functional.chain_loss(
             node,
@@ -169,11 +188,14 @@ class ChainCRF(nn.Module):
             weight=weight,
             reduction=reduction,
             check=check,
+            label_smoothing=label_smoothing,
+            label_weight=label_weight,
+            position_weight=position_weight,
             **self.tables(),
         )
 
     def log_prob(
-        self, node: Rows, labels: Rows, mask: Tensor | None = None, **where: Lengths | None
+        self, node: Rows, labels: Rows, mask: Tensor | None = None, **where: Unpack[Where]
     ) -> Tensor:
         """Return log probabilities of labelings [B]."""
         if self.states is not None:
@@ -182,20 +204,22 @@ class ChainCRF(nn.Module):
         check_labels(node, self._count)
         return functional.chain_log_prob(node, labels=labels, mask=mask, **where, **self.tables())
 
-    def log_partition(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Tensor:
+    def log_partition(self, node: Rows, mask: Tensor | None = None, **where: Unpack[Within]) -> Tensor:
         """Return log Z [B]."""
-        return functional.chain_log_partition(self._scores(node), mask=mask, **where, **self.tables())
+        return functional.chain_log_partition(
+            self._scores(node), mask=mask, **self._where(where), **self.tables()
+        )
 
-    def entropy(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Tensor:
+    def entropy(self, node: Rows, mask: Tensor | None = None, **where: Unpack[Within]) -> Tensor:
         """Return entropies [B] in nats."""
-        return functional.chain_entropy(self._scores(node), mask=mask, **where, **self.tables())
+        return functional.chain_entropy(self._scores(node), mask=mask, **self._where(where), **self.tables())
 
     def marginals(
-        self, node: Rows, mask: Tensor | None = None, *, edges: bool = False, **where: Lengths | None
+        self, node: Rows, mask: Tensor | None = None, *, edges: bool = False, **where: Unpack[Within]
     ) -> Any:
         """Return probabilities of labels, shaped as `node`; with ``edges=True`` of steps too."""
         found = functional.chain_marginals(
-            self._scores(node), mask=mask, edges=edges, **where, **self.tables()
+            self._scores(node), mask=mask, edges=edges, **self._where(where), **self.tables()
         )
         if self.states is None:
             return found
@@ -203,14 +227,16 @@ class ChainCRF(nn.Module):
             return self.states.summed(found[0]), self.states.summed(found[1], axes=2)
         return self.states.summed(found)
 
-    def decode(self, node: Rows, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
+    def decode(self, node: Rows, mask: Tensor | None = None, **where: Unpack[Within]) -> Paths:
         """Return the best labeling of each sequence: labels [B, T] (-1 where masked) and score [B]."""
-        found = functional.chain_best(self._scores(node), mask=mask, **where, **self.tables())
+        found = functional.chain_best(self._scores(node), mask=mask, **self._where(where), **self.tables())
         return found._replace(labels=self._labels(found.labels), alphabet=self.labels)
 
-    def kbest(self, node: Rows, k: int, mask: Tensor | None = None, **where: Lengths | None) -> Paths:
+    def kbest(self, node: Rows, k: int, mask: Tensor | None = None, **where: Unpack[Within]) -> Paths:
         """Return the k best labelings: labels [B, k, T] and scores [B, k]."""
-        found = functional.chain_kbest(self._scores(node), k=k, mask=mask, **where, **self.tables())
+        found = functional.chain_kbest(
+            self._scores(node), k=k, mask=mask, **self._where(where), **self.tables()
+        )
         return found._replace(labels=self._labels(found.labels), alphabet=self.labels)
 
     def sample(
@@ -220,11 +246,11 @@ class ChainCRF(nn.Module):
         mask: Tensor | None = None,
         *,
         generator: torch.Generator | None = None,
-        **where: Lengths | None,
+        **where: Unpack[Within],
     ) -> Tensor:
         """Return n draws from the distribution over labelings, [B, n, T]."""
         drawn = functional.chain_sample(
-            self._scores(node), n=n, mask=mask, generator=generator, **where, **self.tables()
+            self._scores(node), n=n, mask=mask, generator=generator, **self._where(where), **self.tables()
         )
         return self._labels(drawn)
 
@@ -233,7 +259,7 @@ class ChainCRF(nn.Module):
 
         Examples
         --------
-        >>> ChainCRF(3).warm_up()
+        >>> CRF(3).warm_up()
         """
         shape = (batch, length, len(self.labels))
         node = torch.zeros(shape, dtype=dtype, device=self.start.device, requires_grad=True)
@@ -247,6 +273,12 @@ class ChainCRF(nn.Module):
     def _scores(self, node: Rows) -> Rows:
         check_labels(node, self._count)
         return node if self.states is None else self.states.scores(node)
+
+    def _where(self, where: Within) -> Within:
+        sets = where.get("allowed")
+        return (
+            where if self.states is None or sets is None else {**where, "allowed": self.states.scores(sets)}
+        )
 
     def _labels(self, found: Tensor) -> Tensor:
         return found if self.states is None else self.states.labels(found)
@@ -269,12 +301,70 @@ class ChainCRF(nn.Module):
 
         Examples
         --------
-        >>> ChainCRF(["A", "B"]).to_model().predict([torch.tensor([[0.0, 1.0]]).numpy()])
+        >>> CRF(["A", "B"]).to_model().predict([torch.tensor([[0.0, 1.0]]).numpy()])
         [['B']]
         """
         from crfkit.torch.serving import to_model
 
-        return to_model(self)
+        return to_model(self.chain, self._by_slot())
+
+    def _by_slot(self) -> dict[str, list[Tensor]]:
+        """Return the parameters as `crfkit.linear` names their places."""
+        steps = [] if self.chain.order == 0 else [self.edge] if self.chain.order == 1 else list(self.edges)
+        return {"transition": steps, "start": [self.start], "stop": [self.stop]}
+
+    def spans(
+        self, node: Rows, mask: Tensor | None = None, **where: Unpack[Within]
+    ) -> list[list[tuple[int, int, str, float]]]:
+        """Return the segments that the best labels spell, as (start, end, label, probability).
+
+        Labels such as B-X and I-X spell segments, others by runs of the same one. The probability is that of
+        exactly this segment, with both ends and the label, over all labelings. Start and end count rows of
+        `node` in a sequence, masked ones too. On the CPU and without a gradient; ``log_prob`` has one for
+        given labels, with -1 at other positions.
+
+        Examples
+        --------
+        >>> crf = CRF(["O", "B-X", "I-X"])
+        >>> node = torch.tensor([[[9.0, 0.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 2.0]]])
+        >>> [(start, end, label, round(p, 3)) for start, end, label, p in crf.spans(node)[0]]
+        [(1, 3, 'X', 0.787)]
+        """
+        from crfkit.torch.serving import spans
+
+        return spans(self, node, mask, **where)
+
+    @classmethod
+    def from_model(
+        cls,
+        model: SequenceModel,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> CRF:
+        """Return a layer with the labels, constraints and transitions of a trained model.
+
+        ``model.potentials(batch).node`` are the scores of its attributes, which go in with those of
+        a network.
+
+        Examples
+        --------
+        >>> crf = CRF(["A", "B"])
+        >>> with torch.no_grad():
+        ...     crf.edge[0, 1] = 2.0
+        >>> CRF.from_model(crf.to_model()).edge.tolist()
+        [[0.0, 2.0], [0.0, 0.0]]
+        """
+        from crfkit.torch.serving import take_from
+
+        structure = getattr(model, "structure", None)
+        if not is_chain(structure):
+            raise ValueError(
+                f"{structure or model!r} is not a chain: expected a model with labels of positions"
+            )
+        crf = cls(structure, device=device, dtype=dtype)
+        take_from(model, crf._by_slot())
+        return crf
 
 
 def _chain(

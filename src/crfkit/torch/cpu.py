@@ -13,7 +13,7 @@ from crfkit.native import kernels
 from crfkit.torch.batches import Chain
 from crfkit.torch.tensors import Chains, chains_of, scores, threads_for, to_dlpack
 
-__all__ = ["best", "check_tables", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
+__all__ = ["best", "by_table", "check_tables", "hvp", "kbest", "log_partition", "loss", "marginals", "sample"]
 
 
 def check_tables(edges: Sequence[Tensor], L: int) -> None:
@@ -37,7 +37,7 @@ def _chains(chain: Chain) -> Chains:
     return chains_of(chain._replace(edge=totals))
 
 
-def _by_table(made: Sequence[Tensor], chain: Chain) -> Sequence[Tensor]:
+def by_table(made: Sequence[Tensor], chain: Chain) -> Sequence[Tensor]:
     """Return gradients by the tables from those by their sums: a sum of h tables counts for all of them."""
     if not isinstance(chain.edge, list):
         return made
@@ -58,8 +58,8 @@ def _sums(
 ) -> tuple[Tensor, Sequence[Tensor], Tensor]:
     """Return log Z or losses [B], the gradient of sum_b scale * weight[b] * value[b], and flags [B]."""
     chains = _chains(chain)
-    value = torch.empty(chain.length.shape, dtype=torch.float64)
-    in_logs = torch.empty(chain.length.shape, dtype=torch.uint8)
+    value = torch.empty_like(chain.length, dtype=torch.float64)
+    in_logs = torch.empty_like(chain.length, dtype=torch.uint8)
     made = chains.gradient() if grad else None
     _native.sum_tensors(
         kernels,
@@ -74,7 +74,7 @@ def _sums(
     )
     if made is None:
         return value, chain.nothing(), in_logs
-    return value, _by_table(chains.as_given(made), chain), in_logs
+    return value, by_table(chains.as_given(made), chain), in_logs
 
 
 def checked_weight(weight: Tensor, length: Tensor) -> Tensor:
@@ -115,7 +115,7 @@ def marginals(chain: Chain, weight: Tensor) -> tuple[Tensor, ...]:
 def loss(chain: Chain, labels: Tensor, weight: Tensor | None, scale: float, grad: bool) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
     each, made, in_logs = _sums(chain, labels, weight, scale, grad)
-    total = (each if weight is None else each * weight).sum() * scale
+    total = (each if weight is None else each * weight).sum().mul_(scale)
     return (total.to(chain.total_dtype), each, *made, in_logs)
 
 

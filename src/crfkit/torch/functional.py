@@ -12,6 +12,8 @@ edge                     [L, L] as ``edge[from, to]``; by position [B, T, L, L] 
                          tables [L, L], [L, L, L], ... of a chain of order k
 mask                     [B, T]: rows that are 0 are not in the chain, whatever the pattern
 lengths, offsets         [B]: each sequence is a prefix; [B + 1]: ends of packed sequences
+allowed                  [B, T, L] or packed, bool: labels that positions may have, and answers are about
+                         these labelings alone; of the loss it is what is known of the gold
 =======================  =====================================================================================
 
 -inf forbids. Values of single sequences (log Z, scores, entropies) are float64. Where nothing is allowed
@@ -28,9 +30,10 @@ from torch import Tensor
 
 from crfkit.checks import check_choice, check_number
 from crfkit.torch.gold import check_sets, check_shares, known_labels
-from crfkit.torch.inputs import Edges, Rows, Scores, tables, visible
+from crfkit.torch.inputs import Conditions, Edges, Rows, Scores, tables, visible
 from crfkit.torch.queries import Chains, Reduction
 from crfkit.torch.results import Paths
+from crfkit.torch.weighting import by_position, check_smoothing, smoothed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,7 +55,7 @@ __all__ = [
 def chain_log_partition(
     node: Rows,
     edge: Edges,
-    **scores: Unpack[Scores],
+    **scores: Unpack[Conditions],
 ) -> Tensor:
     """Return log Z [B], the log of the sum of exp(score) over all labelings.
 
@@ -73,6 +76,9 @@ def chain_loss(
     weight: Tensor | None = None,
     reduction: Reduction = "mean",
     check: bool | None = None,
+    label_smoothing: float = 0,
+    label_weight: Tensor | None = None,
+    position_weight: Rows | None = None,
     **scores: Unpack[Scores],
 ) -> Tensor:
     """Return minus the log probability of what is known of the labels: 0 or more.
@@ -98,6 +104,13 @@ def chain_loss(
         Whether to raise a ValueError that names the sequence and, where labels are given, the position. By
         default on the CPU where the gold is forbidden (the loss would be +inf), and not on other devices,
         which it would wait for. True: on all, for NaN too. False: nowhere. Weights of 0 are left out.
+    label_smoothing : float from 0 to 1
+        How much of the gold is the uniform distribution over all labelings that are allowed.
+    label_weight : tensor [L], optional
+    position_weight : tensor shaped as `labels`, optional
+        The loss is the sum of -log p(y_t | labels before it) over positions; these are factors of its terms,
+        by label and by position (`crfkit.torch.weighting`). All labels must be known. "token" divides by the
+        sum of the weights.
 
     Returns
     -------
@@ -116,7 +129,7 @@ def chain_loss(
     chains = Chains(node, edge, **scores)
     rows, L = chains.rows, chains.rows.node.shape[-1]
     if labels is None and allowed is None:
-        raise ValueError("labels and allowed are both omitted: one of them says what the gold is")
+        raise ValueError("labels and allowed are both omitted; one of them must give the gold labels")
     look = visible(rows.node)
     gold = None if labels is None else known_labels(rows.like_node(labels, "labels"), rows, look)
     sets = None if allowed is None else rows.like_node(allowed, "allowed", (L,))
@@ -126,11 +139,17 @@ def chain_loss(
         if not sets.dtype.is_floating_point:
             raise ValueError(f"allowed has type {sets.dtype}, expected torch.bool or a floating type")
         if gold is not None:
-            raise ValueError("labels are given beside distributions: give one of them")
+            raise ValueError("labels and distributions are both given; give one of them")
         check_shares(sets, rows)
-    # On CUDA devices sums of higher orders are made of other operators.
-    fused = sets is None and (not chains.higher or rows.node.device.type == "cpu")
-    return chains.loss((gold, sets), weight, reduction, check, fused)
+    made = share = None
+    if label_weight is not None or position_weight is not None:
+        if gold is None or sets is not None:
+            raise ValueError("label_weight and position_weight need labels, not allowed")
+        made, share = by_position(chains, gold, label_weight, position_weight)
+    if label_smoothing:
+        check_smoothing(label_smoothing)
+        made = smoothed(chains, chains.losses(gold, sets) if made is None else made, label_smoothing)
+    return chains.loss((gold, sets), weight, reduction, check, sets is None, made, share)
 
 
 def chain_log_prob(
@@ -155,7 +174,7 @@ def chain_marginals(
     edge: Edges,
     *,
     edges: bool = False,
-    **scores: Unpack[Scores],
+    **scores: Unpack[Conditions],
 ) -> Any:
     """Return the probability of each label at each position, shaped as `node`, 0 at rows that are masked.
 
@@ -179,7 +198,7 @@ def chain_marginals(
 def chain_entropy(
     node: Rows,
     edge: Edges,
-    **scores: Unpack[Scores],
+    **scores: Unpack[Conditions],
 ) -> Tensor:
     """Return the entropy [B] of the distribution over labelings, in nats; differentiable at will.
 
@@ -222,7 +241,7 @@ def chain_kl(
 def chain_best(
     node: Rows,
     edge: Edges,
-    **scores: Unpack[Scores],
+    **scores: Unpack[Conditions],
 ) -> Paths:
     """Return the best labeling of each sequence and its score; ties go to the lowest label, from the end.
 
@@ -240,7 +259,7 @@ def chain_kbest(
     node: Rows,
     edge: Edges,
     k: int,
-    **scores: Unpack[Scores],
+    **scores: Unpack[Conditions],
 ) -> Paths:
     """Return the k best labelings, best first: labels [B, k, T] (packed [k, P]), scores [B, k].
 
@@ -263,7 +282,7 @@ def chain_sample(
     n: int = 1,
     *,
     generator: torch.Generator | None = None,
-    **scores: Unpack[Scores],
+    **scores: Unpack[Conditions],
 ) -> Tensor:
     """Return n independent draws from the distribution over labelings, [B, n, T] (packed [n, P]).
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from crfkit.torch.batches import Chain
-from crfkit.torch.inputs import Sequences, visible
+from crfkit.torch.inputs import Rows, Sequences, visible
 
 __all__ = [
     "check_sets",
@@ -19,6 +19,7 @@ __all__ = [
     "known_labels",
     "left_in",
     "weighted",
+    "within",
 ]
 
 UNKNOWN = (-1, -100)
@@ -53,6 +54,15 @@ def check_sets(sets: Tensor, rows: Sequences) -> None:
         if wrong.numel():
             place = rows.place(int(wrong[0]))
             raise ValueError(f"{place}: allowed is an empty set: give True to all labels that may be")
+
+
+def within(rows: Sequences, allowed: Rows) -> Sequences:
+    """Return rows whose scores forbid the labels that are not in these sets."""
+    sets = rows.like_node(allowed, "allowed", (rows.node.shape[-1],))
+    if sets.dtype != torch.bool:
+        raise ValueError(f"allowed has type {sets.dtype}, expected torch.bool")
+    check_sets(sets, rows)
+    return rows._replace(node=clamped(rows.node, None, sets))
 
 
 def check_shares(share: Tensor, rows: Sequences) -> None:

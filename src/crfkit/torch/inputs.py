@@ -27,12 +27,15 @@ from crfkit.torch.batches import Edges
 from crfkit.torch.rows import in_chain, kept, traced
 
 __all__ = [
+    "Conditions",
     "Edges",
     "Lengths",
     "Rows",
     "Scores",
     "SegmentScores",
     "Sequences",
+    "Where",
+    "Within",
     "check_labels",
     "check_scores",
     "sequences",
@@ -44,14 +47,29 @@ Lengths: TypeAlias = "Tensor | Sequence[int]"
 Rows: TypeAlias = "Tensor | PackedSequence"  # padded, packed, nested
 
 
-class Scores(TypedDict, total=False):
+class Where(TypedDict, total=False):
+    """What the chains are, where no mask says so."""
+
+    lengths: Lengths | None
+    offsets: Lengths | None
+
+
+class Within(Where, total=False):
+    """And the sets of labels, shaped as `node`, that answers keep to."""
+
+    allowed: Rows | None
+
+
+class Scores(Where, total=False):
     """What queries take by name beside ``node, edge``: `crfkit.torch.functional`."""
 
     start: Tensor | None
     stop: Tensor | None
     mask: Tensor | None
-    lengths: Lengths | None
-    offsets: Lengths | None
+
+
+class Conditions(Scores, Within, total=False):
+    """And those that keep to sets of labels."""
 
 
 class SegmentScores(Scores, total=False):
@@ -269,12 +287,17 @@ def sequences(
     >>> sequences(torch.zeros(2, 3, 5), lengths=[3, 1]).length
     tensor([3, 1], dtype=torch.int32)
     """
+    if not traced() and torch._C._are_functorch_transforms_active():
+        raise RuntimeError(
+            "crfkit.torch does not take the transforms of torch.func, such as vmap and grad: use "
+            "torch.autograd.grad, and a batch in the place of vmap (reduction='none' returns each loss)"
+        )
     given: list[str] = []
     if not (mask is None and lengths is None and offsets is None):
         ways = {"mask": mask, "lengths": lengths, "offsets": offsets}
         given = [name for name, x in ways.items() if x is not None]
     if len(given) > 1:
-        raise ValueError(f"{given[0]} and {given[1]} are both given: one of them says what the chains are")
+        raise ValueError(f"{given[0]} and {given[1]} are both given; give one of them")
     nested = _is_jagged(node)
     if given and (isinstance(node, PackedSequence) or nested):
         raise ValueError(f"node is a {type(node).__name__}, which has its own lengths: omit {given[0]}")

@@ -6,8 +6,9 @@ A graph that holds ``crfkit::chain_best`` is exported by a translation of that o
               the end of its sequence leaves alpha as it is
     backward  y_{t-1} = the i of y_t
 
-in float64, as the operator itself computes, so that labels are the same. A file needs opset 18 and nothing of
-crfkit; it takes sequences of one position or more in a batch.
+and one that holds ``crfkit::segment_best`` likewise, with the scores of the D segments that may end at t
+beside alpha. All is in float64, as in the operators themselves, so that labels are the same. A file needs
+opset 18 and nothing of crfkit; it takes sequences of one position or more in a batch.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from onnxscript import opset18 as op
 from torch import Tensor, nn
 
 from crfkit.torch import ops
-from crfkit.torch.chain import ChainCRF
+from crfkit.torch.chain import CRF
+from crfkit.torch.segment_module import SegmentCRF
 from crfkit.torch.serving import Decoder
 
 __all__ = ["export", "translations"]
 
-_DOUBLE, _INT64 = 11, 7  # onnx.TensorProto
+_DOUBLE, _INT64, _BOOL = 11, 7, 9  # onnx.TensorProto
 
 
 @script(default_opset=op)
@@ -73,30 +75,120 @@ def viterbi(node: DOUBLE, length: INT64, start: DOUBLE, edge: DOUBLE, stop: DOUB
     return op.Transpose(op.Squeeze(path, op.Constant(value_ints=[2])), perm=[1, 0]), top
 
 
+@script(default_opset=op)
+def segments(
+    node: DOUBLE, length: INT64, start: DOUBLE, edge: DOUBLE, stop: DOUBLE, duration: DOUBLE
+) -> tuple[INT64, INT64, DOUBLE]:
+    """Return labels and begins [B, T] of rows [B, T, L], and scores [B]; -1 and 0 behind the end."""
+    zero = op.Constant(value_ints=[0])
+    begin = op.Constant(value_int=0)
+    by = op.Constant(value_int=1)
+    axis = op.Constant(value_ints=[1])
+    places = op.Range(begin, op.Squeeze(op.Shape(node, start=1, end=2), zero), by)  # [T]
+    rows = op.Transpose(node, perm=[1, 0, 2])  # [T, B, L]
+    batch = op.Shape(node, start=0, end=1)
+    null = op.Cast(op.Constant(value_float=0.0), to=11)
+    nothing = op.Expand(null, op.Concat(batch, op.Shape(node, start=2, end=3), axis=0))  # [B, L]
+    never = op.Expand(op.Log(null), op.Concat(batch, op.Shape(duration), axis=0))  # [B, D, L]
+
+    @graph()
+    def step(alpha, lasting, row, t):
+        longer = op.Unsqueeze(alpha, op.Constant(value_ints=[2])) + edge  # [B, from, to]
+        further = op.ReduceMax(longer, op.Constant(value_ints=[1]), keepdims=0)
+        enter = op.Where(op.Equal(t, op.Constant(value_int=0)), start + nothing, further)
+        older = op.Slice(
+            lasting, op.Constant(value_ints=[0]), op.Constant(value_ints=[-1]), op.Constant(value_ints=[1])
+        )
+        entered = op.Unsqueeze(enter, op.Constant(value_ints=[1]))
+        now = op.Concat(entered, older, axis=1) + op.Unsqueeze(row, op.Constant(value_ints=[1]))
+        scored = now + duration  # [B, D, L]: segments that end here
+        inside = op.Unsqueeze(op.Less(t, length), op.Constant(value_ints=[1]))
+        after = op.Where(inside, op.ReduceMax(scored, op.Constant(value_ints=[1]), keepdims=0), alpha)
+        before = op.ArgMax(longer, axis=1, keepdims=0)
+        took = op.ArgMax(scored, axis=1, keepdims=0)
+        return after, now, before, took
+
+    alpha, _, pointers, sizes = op.Scan(nothing, never, rows, places, body=step, num_scan_inputs=2)
+    ended = alpha + stop
+    top = op.ReduceMax(ended, axis, keepdims=0)
+    last = op.ArgMax(ended, axis=1, keepdims=1)  # [B, 1]; the lowest of equals
+    none = last - last
+
+    @graph()
+    def back(label, left, before, took, t):
+        inside = op.Unsqueeze(op.Less(t, length), op.Constant(value_ints=[1]))
+        ends = op.Equal(left, op.Constant(value_int=0))  # a segment ends here
+        size = op.Where(ends, op.GatherElements(took, label, axis=1) + op.Constant(value_int=1), left)
+        begins = op.And(inside, op.Equal(size, op.Constant(value_int=1)))
+        other = op.Where(begins, op.GatherElements(before, label, axis=1), label)
+        rest = op.Where(inside, size - op.Constant(value_int=1), left)
+        here = op.Where(inside, label, op.Constant(value_int=-1))
+        flag = op.Cast(begins, to=7)
+        return other, rest, here, flag
+
+    _, _, path, starts = op.Scan(
+        last,
+        none,
+        pointers,
+        sizes,
+        places,
+        body=back,
+        num_scan_inputs=3,
+        scan_input_directions=[1, 1, 1],
+        scan_output_directions=[1, 1],
+    )
+    labels = op.Transpose(op.Squeeze(path, op.Constant(value_ints=[2])), perm=[1, 0])
+    flags = op.Transpose(op.Squeeze(starts, op.Constant(value_ints=[2])), perm=[1, 0])
+    return labels, flags, top
+
+
 def _best(node, length, first, index, start, edge, stop):
     if first is not None or len(edge.shape) != 2:
         raise ValueError("ONNX files decode padded batches with one table of edges")
-    n = op.Cast(length, to=_INT64)
-    rows, start, edge, stop = (op.Cast(x, to=_DOUBLE) for x in (node, start, edge, stop))
-    axis, none = op.Constant(value_ints=[1]), op.Constant(value_int=-1)
-    if index is not None:  # rows in the order of chains
-        index = op.Cast(index, to=_INT64)
-        wide = op.Expand(op.Unsqueeze(index, op.Constant(value_ints=[2])), op.Shape(rows))
-        rows = op.GatherElements(rows, wide, axis=1)
-    path, score = viterbi(rows, n, start, edge, stop)
-    one = op.Constant(value_int=1)
-    place = op.CumSum(op.Expand(one, op.Shape(path)), one, exclusive=1)  # [B, T] 0, 1, ...
+    rows, n = _ordered(node, index), op.Cast(length, to=_INT64)
+    path, score = viterbi(rows, n, *(op.Cast(x, to=_DOUBLE) for x in (start, edge, stop)))
+    (path,), score = _judged([(path, -1)], score, rows, n, index)
+    return path, score
+
+
+def _best_segments(node, segment, length, first, index, start, edge, stop, duration):
+    if first is not None or segment is not None or node is None:
+        raise ValueError("ONNX files decode padded batches of scores by position")
+    rows, n = _ordered(node, index), op.Cast(length, to=_INT64)
+    tables = (op.Cast(x, to=_DOUBLE) for x in (start, edge, stop, duration))
+    path, begins, score = segments(rows, n, *tables)
+    (path, begins), score = _judged([(path, -1), (begins, 0)], score, rows, n, index)
+    return path, op.Cast(begins, to=_BOOL), score
+
+
+def _ordered(node, index):
+    """Return rows in the order of chains, in float64."""
+    rows = op.Cast(node, to=_DOUBLE)
+    if index is None:
+        return rows
+    wide = op.Expand(op.Unsqueeze(op.Cast(index, to=_INT64), op.Constant(value_ints=[2])), op.Shape(rows))
+    return op.GatherElements(rows, wide, axis=1)
+
+
+def _judged(paths, score, rows, n, index):
+    """Return answers by row, what stands for none behind ends and where nothing is possible, and scores."""
+    axis, one = op.Constant(value_ints=[1]), op.Constant(value_int=1)
+    place = op.CumSum(op.Expand(one, op.Shape(paths[0][0])), one, exclusive=1)  # [B, T] 0, 1, ...
     inside = op.Less(place, op.Unsqueeze(n, axis))
     wrong = op.Or(op.IsNaN(rows), op.IsInf(rows, detect_negative=0))  # [B, T, L]
     wrong = op.ReduceMax(op.Cast(wrong, to=_INT64), op.Constant(value_ints=[2]), keepdims=0)
     wrong = op.ReduceMax(op.Where(inside, wrong, op.Constant(value_int=0)), axis, keepdims=0)  # [B]
     sound = op.Equal(wrong, op.Constant(value_int=0))
     possible = op.Unsqueeze(op.And(sound, op.Not(op.IsInf(score, detect_positive=0))), axis)
-    path = op.Where(op.And(inside, possible), path, none)
+    found = []
+    for path, none in paths:
+        kept = op.Where(op.And(inside, possible), path, op.Constant(value_int=none))
+        if index is not None:
+            kept = op.ScatterElements(kept, op.Cast(index, to=_INT64), kept, axis=1)
+        found.append(kept)
     score = op.Where(sound, score, op.Cast(op.Constant(value_float=math.nan), to=_DOUBLE))
     zero = op.Cast(op.Constant(value_float=0.0), to=_DOUBLE)
-    score = op.Where(op.Equal(n, op.Constant(value_int=0)), zero, score)
-    return path if index is None else op.ScatterElements(path, index, path, axis=1), score
+    return found, op.Where(op.Equal(n, op.Constant(value_int=0)), zero, score)
 
 
 def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
@@ -104,23 +196,25 @@ def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
 
     Examples
     --------
-    >>> list(translations())
-    [<OpOverload(op='crfkit.chain_best', overload='default')>]
+    >>> [operator.name() for operator in translations()]
+    ['crfkit::chain_best', 'crfkit::segment_best']
     """
-    return {ops.chain.best: _best}
+    return {ops.chain.best: _best, ops.segment.best: _best_segments}
 
 
 def export(
-    module: ChainCRF | Decoder,
+    module: CRF | SegmentCRF | Decoder,
     file: str | os.PathLike[str],
     example: tuple[Tensor, Tensor] | None = None,
 ) -> None:
     """Write an ONNX file that decodes; inputs ``inputs`` and ``mask``, outputs ``labels`` and ``score``.
 
+    A SegmentCRF has an output ``begins`` between the two, True where a segment begins.
+
     Parameters
     ----------
-    module : ChainCRF, or Decoder with the network below it
-        ChainCRF: ``inputs`` are scores [B, T, L]. The first two axes of inputs and mask are free.
+    module : CRF, SegmentCRF, or Decoder with the network below it
+        A layer: ``inputs`` are scores [B, T, L]. The first two axes of inputs and mask are free.
     file : path
     example : (inputs, mask), optional
         What the network of a `Decoder` takes.
@@ -129,14 +223,14 @@ def export(
     --------
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     export(ChainCRF(["A", "B"]), os.path.join(folder, "crf.onnx"))
+    ...     export(CRF(["A", "B"]), os.path.join(folder, "crf.onnx"))
     """
-    if not isinstance(module, ChainCRF | Decoder):
-        raise ValueError(f"module is {type(module).__name__}, expected a ChainCRF or a Decoder")
+    if not isinstance(module, CRF | SegmentCRF | Decoder):
+        raise ValueError(f"module is {type(module).__name__}, expected a CRF, a SegmentCRF or a Decoder")
     decoder = module if isinstance(module, Decoder) else Decoder(module)
     if any((x.isnan() | (x == torch.inf)).any() for x in decoder.crf.parameters()):
         raise ValueError("the scores of the layer hold NaN or +inf")
-    if decoder.crf.chain.order > 1:
+    if isinstance(decoder.crf, CRF) and decoder.crf.chain.order > 1:
         raise ValueError(f"ONNX files are for chains of order 0 or 1, not {decoder.crf.chain.order}")
     if example is None:
         if decoder.network is not None:
@@ -152,7 +246,9 @@ def export(
         verbose=False,
         opset_version=18,
         input_names=["inputs", "mask"],
-        output_names=["labels", "score"],
+        output_names=["labels", "begins", "score"]
+        if isinstance(decoder.crf, SegmentCRF)
+        else ["labels", "score"],
         dynamic_shapes=(free, free),
         custom_translation_table=translations(),
     )
@@ -171,8 +267,10 @@ def _declare(graph: Any) -> None:
     for node in graph:
         for value in node.outputs:
             value.shape = None
-    labels, score = graph.outputs
-    labels.shape, score.shape = ir.Shape(["batch", "length"]), ir.Shape(["batch"])
+    *by_row, score = graph.outputs
+    score.shape = ir.Shape(["batch"])
+    for value in by_row:
+        value.shape = ir.Shape(["batch", "length"])
 
 
 def _evaluated(module: nn.Module) -> nn.Module:

@@ -22,7 +22,7 @@ implementation is deterministic: sums over sequences are made in their order.
 `order`, chains of order k, take a list ``edges`` in the place of `edge`: table h has h + 1 axes,
 ``[L, ..., L]``, over the last h + 1 labels, and at place t the tables 1 to min(t, k) add up. Gradients are
 lists. On CUDA devices chains over histories answer (`crfkit.torch.cuda.orders`), or the reference where their
-table would be too large; sums there are made of other operators (`crfkit.torch.orders`).
+table would be too large.
 
 `segment`, semi-Markov chains, cut a sequence into labeled segments of at most D places:
 
@@ -50,7 +50,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import torch
@@ -61,7 +60,7 @@ from crfkit.torch.batches import Batch, Chain, Segments
 from crfkit.torch.cuda import run
 from crfkit.torch.registry import register
 
-__all__ = ["Operators", "chain", "elsewhere", "order", "segment"]
+__all__ = ["Operators", "chain", "order", "segment"]
 
 
 class Operators(NamedTuple):
@@ -170,20 +169,13 @@ _FAKES: dict[str, Callable[..., Any]] = {
 }
 
 
-def elsewhere(batch: Chain) -> Any:
-    """Return the module that answers for chains of order k on other devices than the CPU."""
-    histories: Any = import_module("crfkit.torch.cuda.orders")  # which needs the operators of order 1
-    L, edges = batch.node.shape[-1], batch.edge
-    cpu.check_tables(edges, L)
-    few = histories.states(L, len(edges)) <= histories.MOST
-    return histories if batch.node.device.type == "cuda" and few else reference
-
-
 def _order_hvp(batch: Chain, weight: Tensor, along: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """By the reference; a sequence with NaN or +inf among its scores has no part in the products."""
-    on_cpu = batch.node.device.type == "cpu"
-    logz = cpu.log_partition(batch)[0] if on_cpu else elsewhere(batch).log_partition(batch)
-    return reference.sound(logz.isnan(), batch, weight, along)
+    return reference.sound(cpu.log_partition(batch)[0].isnan(), batch, weight, along)
+
+
+def _hvp_on_cuda(batch: Chain, weight: Tensor, along: Sequence[Tensor]) -> Any:
+    return run("hvp", batch, weight, *along)
 
 
 def _listed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -200,19 +192,11 @@ def _listed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return listed
 
 
-def _on_cuda(name: str, batch: Chain, *more: Any) -> Any:
-    return getattr(elsewhere(batch), name)(batch, *more)
-
-
 def _order(name: str) -> Callable[..., Any]:
     by_cpu: Callable[..., Any] = _order_hvp if name == "hvp" else getattr(cpu, name)
-    by_cuda: Callable[..., Any] | None = None
-    if name == "hvp":
-        by_cuda = _listed(name, _order_hvp)
-    elif name in ("best", "kbest", "sample"):
-        by_cuda = partial(_on_cuda, name)
-    devices = _listed(name, by_cpu), by_cuda
-    return register(f"order_{name}", _ORDER[name], Chain, *devices, _listed(name, _FAKES[name]))
+    by_cuda = _hvp_on_cuda if name == "hvp" else partial(run, name)
+    forms = (_listed(name, function) for function in (by_cpu, by_cuda, _FAKES[name]))
+    return register(f"order_{name}", _ORDER[name], Chain, *forms)
 
 
 def _registered(prefix: str, schemas: dict[str, str], batch: type[Any], by_cpu: Any) -> Operators:

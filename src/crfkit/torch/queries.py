@@ -1,4 +1,4 @@
-"""One batch and its values: by the operators, or where chains have an order above 1 by `orders`."""
+"""One batch and its values, by the operators of its structure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from crfkit.torch import derivatives, ops, orders
+from crfkit.torch import derivatives, ops
 from crfkit.torch.batches import Batch, Chain, Edges
-from crfkit.torch.gold import clamped, expected_score, has_infinity, known_labels, left_in, weighted
+from crfkit.torch.gold import clamped, expected_score, has_infinity, known_labels, left_in, weighted, within
 from crfkit.torch.inputs import Lengths, Rows, Sequences, has_shape, sequences, tables, visible, widened
 from crfkit.torch.rows import positions, traced
 from crfkit.torch.structures import flat
@@ -58,11 +58,19 @@ class Queries:
         return self.batch.with_scores(None if x is None else x.detach() for x in self.batch.scores)
 
     def loss(
-        self, gold: tuple[Any, Any], weight: Any, reduction: Reduction, check: bool | None, fused: bool = True
+        self,
+        gold: tuple[Any, Any],
+        weight: Any,
+        reduction: Reduction,
+        check: bool | None,
+        fused: bool = True,
+        made: Tensor | None = None,
+        share: Tensor | None = None,
     ) -> Tensor:
         """Return losses of labels and what belongs to them, weighted and added up as `chain_loss` says.
 
-        `fused`: one call of an operator makes value and gradient.
+        `fused`: one call of an operator makes value and gradient. `made`: the losses [B], where they are not
+        those of labels alone, and `share` [B], what they count as where tokens do.
         """
         length, look = self.batch.length, visible(self.rows.node)
         factor = self._weights(weight)
@@ -71,10 +79,10 @@ class Queries:
         graph = not look and traced()
         scale = 1.0 if graph else 1.0 / max(divisor, 1)
         learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
-        if fused and reduction != "none" and not learned:
+        if fused and made is None and reduction != "none" and not learned:
             total, each = derivatives.Loss.apply(self.structure, *gold, factor, scale, *flat(self.batch))
         else:
-            each = self.losses(*gold)
+            each = self.losses(*gold) if made is None else made
             if factor is not None:
                 each = weighted(each, factor)
             if reduction != "none":
@@ -84,7 +92,7 @@ class Queries:
         if reduction == "none":
             return each
         if reduction == "token":
-            return total / length.sum().clamp(min=1)
+            return total / (length.sum().clamp(min=1) if share is None else share.sum())
         return total / divisor if graph and reduction == "mean" else total
 
     def _weights(self, weight: Any) -> Tensor | None:
@@ -141,8 +149,10 @@ class Chains(Queries):
         mask: Tensor | None = None,
         lengths: Lengths | None = None,
         offsets: Lengths | None = None,
+        allowed: Rows | None = None,
     ) -> None:
-        self.rows = rows = sequences(node, mask, lengths, offsets)
+        rows = sequences(node, mask, lengths, offsets)
+        self.rows = rows = rows if allowed is None else within(rows, allowed)
         scores = tables(rows, start, edge, stop)
         self.batch = Chain(rows.node, rows.length, rows.first, rows.kept, *scores)
         self.higher = not isinstance(self.batch.edge, Tensor)  # order 2 and more
@@ -153,20 +163,14 @@ class Chains(Queries):
         return getattr(ops.order if self.higher else ops.chain, query)(*self.plain(), *more)
 
     def _log_partition(self, chain: Chain) -> Tensor:
-        if self.higher:
-            return orders.log_partition(chain)
-        value: Tensor = derivatives.LogPartition.apply("chain", *chain)
+        value: Tensor = derivatives.LogPartition.apply(self.structure, *flat(chain))
         return value
-
-    def log_partition(self) -> Tensor:
-        """Return log Z [B]."""
-        return self._log_partition(self.batch)
 
     def losses(self, labels: Tensor | None, allowed: Tensor | None) -> Tensor:
         """Return losses [B] that can be differentiated."""
         if allowed is None:
             assert labels is not None
-            return orders.loss(self.batch, labels) if self.higher else super().losses(labels, None)
+            return super().losses(labels, None)
         chain = self.widened()  # two gradients are added up
         if allowed.dtype == torch.bool:
             gold = self._log_partition(chain._replace(node=clamped(chain.node, labels, allowed)))
@@ -187,7 +191,7 @@ class Chains(Queries):
         if self.higher:
             if edges:
                 raise ValueError("edges=True needs a chain of order 1")
-            return marked(orders.marginals(chain, ones)[0]), None
+            return marked(derivatives.Marginals.apply("order", ones, *flat(chain))[0]), None
         if edges and chain.edge.ndim == 2:  # a table for each row, all of them the same memory
             chain = chain._replace(edge=chain.edge.expand(*chain.node.shape[:-1], *chain.edge.shape))
         single, _, steps, _ = derivatives.Marginals.apply("chain", ones, *chain)
@@ -199,18 +203,8 @@ class Chains(Queries):
         q = p._replace(node=widened(other), start=start, edge=edge, stop=stop)
         if len(p.tables) != len(q.tables):
             raise ValueError("other_edge must have as many tables as edge")
-        if not self.higher:
-            value: Tensor = derivatives.Divergence.apply("chain", *p, *q.scores)
-            return value
-        pairs = list(zip(p.scores, q.scores, strict=True))
-        expected, own = orders.expected(p, [derivatives.difference(x, y) for x, y in pairs])
-        forbidden = [((x > -torch.inf) & (y == -torch.inf)).double() for x, y in pairs]
-        outside, _ = orders.expected(p.with_scores(x.detach() for x in p.scores), forbidden)
-        logz = orders.log_partition(q)
-        infinite = (outside > 0) | (own == -torch.inf) | (logz == -torch.inf)
-        bad = logz.isnan() | own.isnan()
-        value = torch.where(bad, torch.nan, expected - own + logz)
-        return torch.where(infinite & ~bad, torch.inf, value)
+        value: Tensor = derivatives.Divergence.apply(self.structure, *flat(p), *q.scores)
+        return value
 
     def _check_gold(self, gold: tuple[Any, Any]) -> None:
         if gold[0] is not None:

@@ -17,13 +17,12 @@ def register(
     schema: str,
     batch: type[Any],
     cpu: Callable[..., Any],
-    cuda: Callable[..., Any] | None,
+    cuda: Callable[..., Any],
     fake: Callable[..., Any],
 ) -> Callable[..., Any]:
     """Define ``torch.ops.crfkit.NAME`` and return it; `fake` makes empty tensors, for compilers.
 
-    The first arguments are the fields of a batch, of which the implementations get one value. Without `cuda`
-    the operator is one of the CPU alone.
+    The first arguments are the fields of a batch, of which the implementations get one value.
     """
     fields = len(batch._fields)
 
@@ -32,8 +31,7 @@ def register(
 
     _LIBRARY.define(name + schema)
     _LIBRARY.impl(name, together(cpu), "CPU")
-    if cuda is not None:
-        _LIBRARY.impl(name, together(cuda), "CUDA")
+    _LIBRARY.impl(name, together(cuda), "CUDA")
     torch.library.register_fake(f"crfkit::{name}", together(fake))
     made: Callable[..., Any] = getattr(torch.ops.crfkit, name).default
     return made

@@ -47,7 +47,7 @@ class Paths(NamedTuple):
     def names(self) -> Any:
         """Return what `lists` does, with names in place of numbers."""
         if not self.alphabet:
-            raise ValueError("these labels have no names: ask a ChainCRF, or give alphabet=")
+            raise ValueError("these labels have no names: ask a CRF, or give alphabet=")
         return _named(self.lists(), self.alphabet)
 
 

@@ -65,7 +65,7 @@ class _Segments(Queries):
         **scores: Unpack[Scores],
     ) -> None:
         if node is None and segment is None:
-            raise ValueError("node and segment are both omitted: one of them scores positions or segments")
+            raise ValueError("node and segment are both omitted; give at least one of them")
         like: Any = node
         if node is None:
             if not isinstance(segment, Tensor) or segment.ndim not in (3, 4) or segment.shape[-2] == 0:
@@ -86,7 +86,7 @@ class _Segments(Queries):
         elif isinstance(segment, Tensor):
             duration = start.new_zeros(segment.shape[-2] if segment.ndim > 1 else 0, L)
         else:
-            raise ValueError("length is omitted: it says how long segments may be, shape (D, L)")
+            raise ValueError("length is omitted; give scores of lengths, of shape (D, L)")
         whole = None if segment is None else rows.like_node(segment, "segment", tuple(duration.shape))
         if whole is not None:
             check_scores(whole, "segment", rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from crfkit.torch import segment_functional as functional
 from crfkit.torch.inputs import Rows, check_labels
 from crfkit.torch.queries import Reduction
 from crfkit.torch.segment_results import Segmentations
+
+if TYPE_CHECKING:
+    from crfkit.models.model import SequenceModel
 
 __all__ = ["SegmentCRF"]
 
@@ -199,6 +202,24 @@ class SegmentCRF(nn.Module):
             node, n=n, mask=mask, generator=generator, **where, **self._tables(node, where)
         )
         return found._replace(alphabet=self.labels)
+
+    def to_model(self) -> SequenceModel:
+        """Return a model that answers for the same scores `node` without torch; it can be saved.
+
+        Examples
+        --------
+        >>> model = SegmentCRF(["O", "NAME"], max_length=2).to_model()
+        >>> model.predict([torch.tensor([[0.0, 1.0], [2.0, 0.0]]).numpy()])
+        [['NAME', 'O']]
+        """
+        from crfkit.torch.serving import to_model
+
+        return to_model(self.structure, self._by_slot())
+
+    def _by_slot(self) -> dict[str, list[Tensor]]:
+        """Return the parameters as `crfkit.linear` names their places."""
+        names = {"transition": self.edge, "start": self.start, "stop": self.stop, "length": self.length}
+        return {slot: [scores] for slot, scores in names.items()}
 
     def gold(
         self, y: Any, scheme: str | None = None, outside: Outside = "unit", width: int | None = None

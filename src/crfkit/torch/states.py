@@ -37,7 +37,12 @@ class States(nn.Module):
 
     def __init__(self, expansion: Expansion, labels: int, device: torch.device | str | None) -> None:
         super().__init__()
-        self.count = labels
+        self.count, self.expansion = labels, expansion
+        self.forbid(device)
+
+    def forbid(self, device: torch.device | str | None = None) -> None:
+        """Make the buffers, on a device; by default where they are."""
+        expansion, device = self.expansion, device or getattr(self, "label", torch.empty(0)).device
         buffers = {
             "label": expansion.state_label,  # [S]
             "forbidden_start": ~expansion.start,

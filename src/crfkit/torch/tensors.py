@@ -65,8 +65,9 @@ class Chains(NamedTuple):
         made = []
         for i, x in enumerate(self.chain.scores):
             rows = self.chain.first is not None and (i == 0 or (i == 2 and by_position))
-            make = torch.zeros if rows else torch.empty  # packed: rows may be in no chain
-            made.append(make(x.shape, dtype=x.dtype if x.dtype in _WIDE else torch.float32))
+            make = torch.zeros_like if rows else torch.empty_like  # packed: rows may be in no chain
+            kind = x.dtype if x.dtype in _WIDE else torch.float32
+            made.append(make(x, dtype=kind, memory_format=torch.contiguous_format))  # half the time of empty
         return made
 
     def as_given(self, made: Sequence[Tensor]) -> list[Tensor]:

@@ -45,7 +45,7 @@ def _features(model: SequenceModel | None) -> Iterator[tuple[int, str, str, floa
     """Go through kind, source, label and weight of all features: transitions, then states."""
     if model is None:
         return
-    labels, layout, L = model.structure.labels, model.layout, len(model.labels)
+    labels, layout, L = model.structure.labels, model.layout, len(model.names.labels)
     cells, part = layout.transition_cell.tolist(), layout.parts["transition"]
     for cell, w in zip(cells, model.w[part].tolist(), strict=True):
         yield 1, labels[cell // L], labels[cell % L], w

@@ -1,4 +1,4 @@
-"""Lists of lists."""
+"""Lists of lists; the module has this name because that of sklearn-crfsuite has it."""
 
 from __future__ import annotations
 

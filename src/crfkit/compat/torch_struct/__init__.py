@@ -2,7 +2,8 @@
 
 The same shapes, event by event: ``[batch, N - 1, C, C]`` as ``[to, from]``, and ``[batch, N - 1, K, C, C]``
 for segments; properties and methods have the names of torch-struct 0.5. What differs: no length has to
-equal N, -inf is -inf, and `count` is exact. Parsing (`TreeCRF`, `DependencyCRF`, `SentCFG`, ...) is out of
+equal N, -inf is -inf, and `count` is exact. `LinearChain` and `SemiMarkov` take any semiring, in plain torch;
+the distributions are faster. Parsing (`TreeCRF`, `DependencyCRF`, `SentCFG`, ...) is out of
 scope: asking for one of these names says so.
 """
 
@@ -10,8 +11,41 @@ from __future__ import annotations
 
 from crfkit.compat.torch_struct.distributions import HMM, LinearChainCRF, SemiMarkovCRF, StructDistribution
 from crfkit.compat.torch_struct.events import LinearChain, SemiMarkov
+from crfkit.compat.torch_struct.semirings import (
+    CheckpointSemiring,
+    CheckpointShardSemiring,
+    CrossEntropySemiring,
+    EntropySemiring,
+    KLDivergenceSemiring,
+    KMaxSemiring,
+    LogSemiring,
+    MaxSemiring,
+    MultiSampledSemiring,
+    SampledSemiring,
+    Semiring,
+    StdSemiring,
+)
 
-__all__ = ["HMM", "LinearChain", "LinearChainCRF", "SemiMarkov", "SemiMarkovCRF", "StructDistribution"]
+__all__ = [
+    "HMM",
+    "CheckpointSemiring",
+    "CheckpointShardSemiring",
+    "CrossEntropySemiring",
+    "EntropySemiring",
+    "KLDivergenceSemiring",
+    "KMaxSemiring",
+    "LinearChain",
+    "LinearChainCRF",
+    "LogSemiring",
+    "MaxSemiring",
+    "MultiSampledSemiring",
+    "SampledSemiring",
+    "SemiMarkov",
+    "SemiMarkovCRF",
+    "Semiring",
+    "StdSemiring",
+    "StructDistribution",
+]
 
 version = "0.5"
 
@@ -22,10 +56,16 @@ _OUT_OF_SCOPE = {
     "SentCFG",
     "TreeCRF",
     "Autoregressive",
+    "Alignment",
+    "CKY",
+    "CKY_CRF",
+    "DepTree",
+    "GumbelCRFSemiring",
+    "SparseMaxSemiring",
 }
 
 
 def __getattr__(name: str) -> object:
     if name in _OUT_OF_SCOPE:
-        raise AttributeError(f"crfkit replaces torch-struct's chains and segments only, not {name}")
+        raise AttributeError(f"crfkit replaces chains, segments and their semirings, not {name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

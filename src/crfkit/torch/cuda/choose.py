@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from crfkit.torch.batches import Batch, Chain, Segments
+from crfkit.torch.cpu import check_tables
 
 __all__ = ["CELLS", "TABLE", "Sizes", "run"]
 
@@ -86,6 +87,10 @@ def _addressable(x: Any) -> Any:
 
 def _of_chains(name: str, chain: Chain) -> str:
     """Return the module that answers an operator of chains."""
+    if isinstance(chain.edge, list):
+        histories = import_module("crfkit.torch.cuda.orders")  # which needs the operators of order 1
+        check_tables(chain.edge, chain.node.shape[-1])
+        return "cuda.orders" if histories.covers(name, chain) else "general"
     sizes = sizes_of(chain)
     if sizes.L**2 >= CELLS:
         raise ValueError(
