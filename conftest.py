@@ -16,6 +16,8 @@ NEEDS_TORCH = [
 WITHOUT_TORCH = find_spec("torch") is None
 
 collect_ignore = [str(ROOT / path) for path in NEEDS_TORCH] if WITHOUT_TORCH else []
+if find_spec("spacy") is None:
+    collect_ignore += [str(ROOT / "src/crfkit/integrations/spacy.py")]
 
 
 def pytest_report_header() -> str:

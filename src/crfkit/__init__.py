@@ -8,9 +8,10 @@ estimators    `ChainCRF`, `SemiCRF`, `GraphCRF`; `MEMM`, `HMM`, `BoostedCRF`; wi
               `GridCRF`, `MultiLabelCRF`; what papers compare with: ``crfkit.estimators.classic``
 training      `read` data, `train`, `forecast`; `Chain`, `SemiMarkov`, `Graph`, `FeatureSelection`,
               `Likelihood`, `Stop`
-models        `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `Span`
+models        `Model`, `load` (of any kind: crfkit, CRFsuite, CRF++, Wapiti, MALLET); `Span`; `Doc`: raw text
 sub-packages  `data`, `features`, `structures`, `graphs`, `constraints`, `inference`, `objectives`,
-              `optimize`, `training`, `models`, `metrics`, `tags`, `compat`, `errors`, `torch`
+              `optimize`, `training`, `models`, `metrics`, `tags`, `text`, `datasets`, `view`,
+              `compat`, `errors`, `torch`
 ============  =========================================================================================
 """
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         compat,
         constraints,
         data,
+        datasets,
         errors,
         features,
         graphs,
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
         optimize,
         structures,
         tags,
+        text,
         training,
+        view,
     )
     from crfkit._native import __version__
     from crfkit.data.reading import read
@@ -51,11 +55,12 @@ if TYPE_CHECKING:
     from crfkit.linear.features import FeatureSelection
     from crfkit.models.base import Model
     from crfkit.models.files import load
-    from crfkit.models.results import Span
     from crfkit.objectives.likelihood import Likelihood
     from crfkit.structures.chains.chain import Chain
     from crfkit.structures.graphs.graph import Graph
     from crfkit.structures.segments.semimarkov import SemiMarkov
+    from crfkit.text.doc import Doc
+    from crfkit.text.spans import Span
     from crfkit.training.forecast import forecast
     from crfkit.training.stop import Stop
     from crfkit.training.train import train
@@ -66,6 +71,7 @@ __all__ = [
     "BoostedCRF",
     "Chain",
     "ChainCRF",
+    "Doc",
     "FactorialCRF",
     "FeatureSelection",
     "Graph",
@@ -85,6 +91,7 @@ __all__ = [
     "compat",
     "constraints",
     "data",
+    "datasets",
     "errors",
     "features",
     "forecast",
@@ -98,8 +105,10 @@ __all__ = [
     "read",
     "structures",
     "tags",
+    "text",
     "train",
     "training",
+    "view",
 ]
 
 # Where names that are not sub-packages come from.
@@ -109,6 +118,7 @@ _HOMES = {
     "BoostedCRF": "estimators.boosting",
     "Chain": "structures",
     "ChainCRF": "estimators.chain",
+    "Doc": "text.doc",
     "FactorialCRF": "estimators.factorial",
     "FeatureSelection": "linear.features",
     "Graph": "structures.graphs.graph",
@@ -122,7 +132,7 @@ _HOMES = {
     "SemiCRF": "estimators.segments",
     "SemiMarkov": "structures",
     "SkipChainCRF": "estimators.skip_chain",
-    "Span": "models.results",
+    "Span": "text.spans",
     "Stop": "training.stop",
     "__version__": "_native",
     "forecast": "training.forecast",
@@ -140,7 +150,9 @@ def __getattr__(name: str) -> object:
     elif name in __all__ or name in _LOOSE:
         value = import_module(f"crfkit.{name}")
     else:
-        raise AttributeError(f"module 'crfkit' has no attribute {name!r}")
+        from crfkit._safe.elsewhere import missing
+
+        raise missing("crfkit", name)
     globals()[name] = value
     return value
 

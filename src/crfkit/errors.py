@@ -1,4 +1,4 @@
-"""Errors and warnings of crfkit: whoever catches ValueError and UserWarning catches all of them.
+"""Errors and warnings of crfkit: all are kinds of ValueError and UserWarning.
 
 ====================  ==============================================================================
 `DataError`           data that cannot be read or used: which file and line, or which sequence
@@ -44,7 +44,7 @@ _REMEDY = "copy it again from where it came, or save the model anew"
 
 
 class DataError(ValueError):
-    """Something is wrong in data: where it is, what it is, and what to do.
+    """Data are wrong; the message says where, why, and what to do.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class DataError(ValueError):
 
 
 class ModelFileError(ValueError):
-    """A file does not hold a model: which file, why, and what to do.
+    """A file is not a model that crfkit can read; the message says why.
 
     Examples
     --------
@@ -85,23 +85,23 @@ class ModelFileError(ValueError):
 
 
 class SaveError(ValueError):
-    """A model cannot be written to a file: what of it, and what to do instead."""
+    """A model cannot be saved; the message says which part, and what to do instead."""
 
 
 class UnsupportedError(ValueError):
-    """What was asked for does not go with the data, the structure or another part; the text says why."""
+    """Two options, or an option and the data, do not go together; the message says why."""
 
 
 class NotCoveredError(UnsupportedError):
-    """An optimizer cannot use a loss, or two parts of a training do not fit each other."""
+    """The optimizer cannot minimize this loss, or parts of a training do not fit each other."""
 
 
 class MethodError(UnsupportedError):
-    """A method of inference that cannot answer a query, or not for this graph."""
+    """The inference method cannot answer this query, or not for this graph."""
 
 
 class InfeasibleError(ValueError):
-    """A sequence, or a graph, has no allowed labeling, or none that keeps the constraints on whole ones.
+    """A sequence or a graph has no labeling that is allowed and satisfies all constraints.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class InfeasibleError(ValueError):
 
 
 class DataWarning(UserWarning):
-    """Data look different from what was meant; the message says what to write.
+    """Data look suspicious; the message says why, and what to write.
 
     Examples
     --------

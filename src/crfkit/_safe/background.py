@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from types import TracebackType
 
-__all__ = ["Aside", "Later", "ahead"]
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, MutableMapping
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["Memo", "once"]
-
 T = TypeVar("T")
 _NOTHING: Any = object()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 
-__all__ = ["Documented", "with_parameters"]
-
 _PARAMETERS = "\nParameters\n----------\n"
 _SECTION = re.compile(r"\n\n\w+\n-{3,}\n")
 

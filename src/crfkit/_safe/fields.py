@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from crfkit._safe.printable import quoted
 from crfkit.arrays import Floats, Ids, Pointers
 
-__all__ = ["Fields"]
-
 _LARGEST = 1e150  # of a number that must be finite: its square is too
 _MOST = 1 << 30  # of a count, so that products of counts and sizes stay far below 2^63
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["frame_of"]
-
 
 def frame_of(rows: Mapping[Any, Sequence[Any]], columns: Iterable[Any], name: str | None = None) -> Any:
     """Return a pandas DataFrame of rows by their names.

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["Interrupts", "interrupts", "listening"]
-
 #: What the signals do where nobody has set a handler.
 _USUAL: dict[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,

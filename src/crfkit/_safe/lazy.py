@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazily"]
-
 
 def lazily(
     package: str, homes: Mapping[str, str], modules: Iterable[str] = ()
@@ -39,7 +37,9 @@ def lazily(
         if name in within:
             return import_module(f"{package}.{name}")
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from crfkit._safe.elsewhere import missing
+
+            raise missing(package, name)
         value = getattr(import_module(homes[name], package), name)
         setattr(sys.modules[package], name, value)
         return value

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-__all__ = ["Restored"]
-
 
 @dataclass(frozen=True, eq=False)
 class Restored:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["counted", "cut", "quoted", "safe", "shown"]
-
 #: Control characters but tab and line feed, marks that reverse the direction of writing or end a line, and
 #: halves of surrogate pairs.
 _STEERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"

@@ -17,8 +17,6 @@ from crfkit.models.model import SequenceModel
 from crfkit.structures.gold import Path, Sets
 from crfkit.structures.results import Labeling
 
-__all__ = ["LabelAnswers", "SegmentAnswers", "span_rows"]
-
 
 class LabelAnswers:
     """Labelings as lists of labels, one for each position."""
@@ -96,3 +94,15 @@ def _path(found: Sequence[Labeling]) -> Path:
     begin = [one.begin for one in found if one.begin is not None]
     label = np.concatenate([np.zeros(0, dtype=np.int32), *(one.labels for one in found)])
     return Path(ptr, label, np.concatenate(begin) if begin else None)
+
+
+def sequence_lines(columns: list[list[str]], answer: dict[str, Any], positions: int) -> Iterator[str]:
+    """Yield the lines of a sequence: its columns, labels and probabilities."""
+    for rank, one in enumerate(answer.get("kbest", [answer]), 1):
+        if "kbest" in answer:
+            yield f"# {rank} {one['probability']:.6f}\n"
+        further = [
+            "".join(f"\t{name}/{p:.6f}" for name, p in here.items()) for here in one.get("marginals", ())
+        ] or [""] * positions
+        rows = list(map("\t".join, zip(*columns, one["predicted"], strict=True)))
+        yield "".join(f"{row}{more}\n" for row, more in zip(rows, further, strict=True)) + "\n"

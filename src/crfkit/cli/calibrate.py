@@ -24,7 +24,9 @@ def calibrate(
     model: Annotated[str, typer.Argument(help="A model of any kind.")],
     data: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="Labeled data that training did not see; - for standard input."),
+        typer.Argument(
+            metavar="INPUT", help="Labeled data that training has not seen; - for standard input."
+        ),
     ],
     output: ModelOutput,
     *,
@@ -34,10 +36,10 @@ def calibrate(
 ) -> None:
     """Correct the probabilities of a model, and write it again.
 
-    A temperature leaves predictions as they are, and all queries are consistent. Isotonic regression corrects
-    more, needs more data, and gives no probabilities of whole labelings (--kbest). What is printed is the
-    expected calibration error, the mean difference between probabilities and how often they come true over
-    ten bins. On the data of the fit it flatters; --test gives other data to measure it on.
+    A temperature changes no prediction and keeps all queries consistent. Isotonic regression corrects
+    more, needs more data, and gives no probabilities of whole label sequences (--kbest). The command
+    prints the expected calibration error: the mean difference between probabilities and how often they
+    come true, over ten bins. On the data of the fit it looks too good; give other data with --test.
 
     For example:
 
@@ -80,7 +82,7 @@ def _data(tagger: Tagger, path: str, reading: LabeledData) -> Dataset:
 
     parts: list[Dataset] = []
     gold: list[list[str | None]] = []
-    for block in reading.blocks(path, attributes=tagger.attributes):
+    for block in reading.blocks(path, **tagger.reads(reading)):
         labels = tagger.gold(block)
         gold += sequences(labels, block)
         names = tagger.model.names

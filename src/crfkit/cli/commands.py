@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import errno
 import gc
+import inspect
+import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,14 +23,93 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from crfkit._safe.interrupts import Interrupts, listening
 from crfkit._safe.printable import cut, shown
+from crfkit.cli.groups.compose import PANELS
 from crfkit.cli.messages import say
-from crfkit.cli.pages import Command, kept_lines
 from crfkit.cli.quick import arguments_of
 from crfkit.cli.streams import hush_unwritten, ready_streams, safe_streams
+
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")  # where click would break a line: mixed-cg
+_VALUES = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER"}  # what options take
+_UsageError: Any = typer.BadParameter.__mro__[1]  # typer keeps click's under a private name
+_NoSuchOption: Any = sys.modules[_UsageError.__module__].__dict__["NoSuchOption"]
+
+
+class Command(TyperCommand):
+    """A command, whose help has arguments and values in capitals, and words in one piece."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters as the help shows them."""
+        made: list[Any] = super().get_params(ctx)
+        for one in made:
+            one.help = one.help or ""
+            if one.metavar is None and one.param_type_name == "argument":
+                one.metavar = one.name.upper()
+            elif one.metavar is None and hasattr(one, "display_type"):  # since typer 0.29
+                kind = re.sub(r"^<(?:list\[)?(\w+).*", r"\1", one.display_type(ctx))  # list[str], int range
+                one.metavar = _VALUES.get(kind, f"<{kind}>")
+            if one.param_type_name == "argument":
+                one.display_type_rich = _nothing  # MODEL, not MODEL <str>
+        return made
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; of an option that does not exist, say what to write."""
+        given = list(args)
+        try:
+            made: list[str] = super().parse_args(ctx, args)
+        except _NoSuchOption as error:
+            from crfkit.cli.hints import option_hint
+
+            options = {word for one in self.get_params(ctx) for word in one.opts if word.startswith("-")}
+            hint = option_hint(error.option_name, given, options)
+            told = f"there is no option {shown(error.option_name)}{'; ' if hint else ''}{hint}"
+            raise _UsageError(told, ctx) from None
+        return made
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, and options by panel."""
+        from crfkit.cli.groups.lists import filled
+
+        found: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *PANELS, "Options")}
+        for one in self.get_params(ctx):
+            one.help = _HYPHEN.sub("\u2011", filled(one.help))
+            record = one.get_help_record(ctx)
+            if record is not None:
+                place = "Arguments" if one.param_type_name == "argument" else "Options"
+                found[getattr(one, "rich_help_panel", None) or place].append(record)
+        for title, records in found.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def get_help(self, ctx: Any) -> str:
+        """Return the help as it is printed."""
+        made: str = super().get_help(ctx)
+        return made.replace("\u2011", "-")
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the pieces of the line of usage, without braces, which nobody should type."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+
+def _nothing(ctx: Any) -> None:
+    return None
+
+
+def kept_lines(docstring: str) -> str:
+    r"""Return a docstring whose indented paragraphs, examples, keep their lines: click's mark is a backspace.
+
+    Examples
+    --------
+    >>> kept_lines("Print\nlabels.\n\n  crfkit a\n  crfkit b")
+    'Print\nlabels.\n\n\x08\n  crfkit a\n  crfkit b'
+    """
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(f"\b\n{p}" if p.startswith(" ") else p for p in paragraphs)
+
 
 #: Errors that other input cannot avoid.
 _NOT_THE_INPUT = {errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENOMEM}
@@ -50,7 +132,6 @@ _SMALLER = (
 )
 _CYCLES = 50_000  # objects until cycles are looked for; with Python's 700 that is 8 % of the start
 _LONGEST = 2000  # letters of a message
-_UsageError: Any = typer.BadParameter.__mro__[1]  # typer keeps click's under a private name
 _ClickError: Any = _UsageError.__mro__[1]
 _NO_ARGUMENTS: Any = getattr(sys.modules[_UsageError.__module__], "NoArgsIsHelpError", ())
 
@@ -116,6 +197,11 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what stands before the command; ``crfkit help train`` is ``crfkit train --help``."""
+        if args == ["help", "names"]:
+            from crfkit.cli.groups.lists import tell_all
+
+            tell_all()
+            raise typer.Exit
         made: list[str] = super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
         return made
 
@@ -160,10 +246,16 @@ COMMANDS = {
     "show": ("show", "show"),
     "explain": ("explain", "explain"),
     "rank": ("rank", "rank"),
+    "inspect": ("inspect", "inspect"),
     "infer": ("infer", "infer"),
     "calibrate": ("calibrate", "calibrate"),
     "features": ("features", "features"),
+    "check": ("check", "check"),
     "convert": ("convert", "convert"),
+    "convert-data": ("convert_data", "convert_data"),
+    "card": ("card", "card"),
+    "serve": ("serve", "serve"),
+    "new": ("new", "new"),
     "demo": ("demo", "demo"),
     "reproduce": ("reproduce", "reproduce"),
 }
@@ -177,8 +269,8 @@ def command_named(name: str) -> Callable[..., None]:
 
 
 @cache
-def typer_app() -> typer.Typer:
-    """Return the command line as typer has it, with all commands."""
+def typer_app(*names: str) -> typer.Typer:
+    """Return the command line as typer has it, with these commands, or with all: each is an import."""
     made = typer.Typer(
         name="crfkit",
         cls=Commands,
@@ -188,24 +280,28 @@ def typer_app() -> typer.Typer:
         context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
     )
-    for name in COMMANDS:
+    for name in names or COMMANDS:
         command = command_named(name)
         made.command(name, cls=Command, help=kept_lines(command.__doc__ or ""))(command)
     made.callback(help=kept_lines(_commands.__doc__ or ""))(_commands)
     return made
 
 
-def _tell_version(asked: bool) -> None:
+def _tell_version(ctx: typer.Context, asked: bool) -> None:
     if asked:
-        from crfkit import __version__
+        from crfkit import __version__, native
 
-        print(f"crfkit {__version__}")
+        print(json.dumps(native.build_info()) if ctx.params.get("as_json") else f"crfkit {__version__}")
         raise typer.Exit
 
 
 def _commands(
     version: Annotated[
-        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_tell_version, help="Print the version.")
+    ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", is_eager=True, help="With --version: the build too, as JSON."),
     ] = False,
 ) -> None:
     """Conditional random fields: learn labels of sequences, tag, evaluate, explain.
@@ -225,12 +321,13 @@ def run() -> None:
     ready_streams()
     try:
         with reported():
-            command = command_named(sys.argv[1]) if sys.argv[1:] and sys.argv[1] in COMMANDS else None
+            names = [name for name in sys.argv[1:2] if name in COMMANDS]
+            command = command_named(names[0]) if names else None
             given = None if command is None else arguments_of(command, sys.argv[2:])
             if command is not None and given is not None:
                 command(**given)
                 return
-            app = typer_app()
+            app = typer_app(*names)
         app(prog_name="crfkit")  # reports errors itself
     except typer.Exit as ended:
         raise SystemExit(ended.exit_code) from None

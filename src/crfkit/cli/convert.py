@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
 from crfkit.cli.groups.compose import composed, option
 from crfkit.cli.groups.data import Encoding
-from crfkit.cli.groups.output import Compact, License, Notes, Output
+from crfkit.cli.groups.output import Output, Saving
 from crfkit.cli.messages import check_choice, check_output, say
 from crfkit.models.files.kinds import FOREIGN, OWN, kinds, written
 
@@ -26,7 +27,7 @@ def convert(
     source: Annotated[
         str, typer.Argument(help=f"A model of crfkit, {', '.join(one.program for one in FOREIGN.values())}.")
     ],
-    target: Annotated[str, typer.Argument(help="The file to write; gzip if it ends in .gz.")],
+    target: Annotated[str, typer.Argument(help="The file to write; compressed if the name ends in .gz.")],
     to: Annotated[
         str | None,
         option(
@@ -40,11 +41,8 @@ def convert(
         option("Data", "--from", help=f"One of {_listed(kinds())}; default: by what is in the source."),
     ] = None,
     encoding: Encoding = None,
-    compact: Compact = False,
-    single: Annotated[bool, option("Output", "--float32", help="Round weights to half the size.")] = False,
-    notes: Notes = None,
-    license: License = None,
     *,
+    saving: Saving,
     out: Output,
 ) -> None:
     """Write a model as a file of another kind.
@@ -77,16 +75,14 @@ def convert(
         )
     model = read_model_bytes(content, found, encoding=encoding or "utf-8", source=source)
     if chosen != OWN:
-        texts = {"--notes": notes is not None, "--license": license is not None}
-        for name, asked in {"--float32": single, **texts}.items():
-            if asked:
-                raise ValueError(f"{name} is for models of crfkit; a file of {chosen} cannot hold it")
-        write_model(compacted(model) if compact else model, target, chosen)
+        for name in ("float32", "notes", "license"):
+            if getattr(saving, name):
+                raise ValueError(f"--{name} is for models of crfkit; a file of {chosen} cannot hold it")
+        write_model(compacted(model) if saving.compact else model, target, chosen)
     else:
-        if notes is None and found != OWN:
-            notes = f"from {os.path.basename(source)}"
-        dtype: Literal["float32", "float64"] = "float32" if single else "float64"
-        model.save(target, dtype=dtype, compact=compact, notes=notes, license=license)
+        if saving.notes is None and found != OWN:
+            saving = replace(saving, notes=f"from {os.path.basename(source)}")
+        model.save(target, **saving.keywords)
     if target == "-":
         return
     before, after = len(stored), os.path.getsize(target)

@@ -40,9 +40,9 @@ def cross_validate(
 ) -> None:
     """Score a model by cross-validation, with an interval.
 
-    Each part in turn is scored by a model that was trained on the others. Sequences are dealt to the parts by
-    chance, the same way for the same seed. The interval holds the mean with 95 % by Student's t; parts share
-    training data, so take it for a guide.
+    Each part in turn is scored by a model that was trained on the others. Sequences are assigned to parts
+    at random, in the same way for the same seed. The interval is the 95 % interval of the mean by
+    Student's t; because parts share training data, it is a guide only.
 
     For example:
 
@@ -53,7 +53,7 @@ def cross_validate(
     from crfkit import metrics
     from crfkit.metrics.rule import metric_for
 
-    training.check_settings("objective", "optimizer")
+    training.check_settings()
     asked, quiet = model.asked, running.quiet
     _ = model.kept  # wrong words come before files
     for name in metric or ():

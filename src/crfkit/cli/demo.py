@@ -12,16 +12,23 @@ _LINES = 5000
 
 def demo(
     lines: Annotated[
-        int, option("Data", "--lines", help="Addresses to make; a fifth is held out.", min=50)
+        int,
+        option(
+            "Data", "--lines", help="How many addresses to generate; a fifth of them is held out.", min=50
+        ),
     ] = _LINES,
-    seed: Annotated[int, option("Training", "--seed", help="Of the addresses.", min=0)] = 0,
+    seed: Annotated[int, option("Training", "--seed", help="Seed for generating addresses.", min=0)] = 0,
     output: Annotated[
         str | None,
-        option("Output", "--output", "-o", help="The model file to write; default: a temporary one."),
+        option("Output", "--output", "-o", help="The model file to write. Default: a temporary file."),
     ] = None,
     label_bias: Annotated[
         bool,
-        option("Data", "--label-bias", help="Instead: the network of Lafferty et al. (2001), section 2."),
+        option(
+            "Data",
+            "--label-bias",
+            help="Show label bias instead, on the network of Lafferty et al. (2001), section 2.",
+        ),
     ] = False,
 ) -> None:
     """Learn to read postal addresses in a few seconds.
@@ -38,7 +45,7 @@ def demo(
     """
     if label_bias:
         if (lines, seed, output) != (_LINES, 0, None):
-            raise ValueError("--label-bias trains nothing; leave --lines, --seed and --output out")
+            raise ValueError("--label-bias does not train; leave --lines, --seed and --output out")
         from crfkit.demo import label_bias as network
 
         network.run()

@@ -11,12 +11,15 @@ from crfkit.cli.groups.compose import composed
 from crfkit.cli.groups.constraints import Keeping
 from crfkit.cli.groups.data import Data, LabeledData
 from crfkit.cli.groups.judging import Judging
-from crfkit.cli.groups.output import Running
-from crfkit.cli.scores import Labels, compared, tell
+from crfkit.cli.groups.output import Running, Showing
+from crfkit.cli.scores import Labels, Texts, compared, tell
 
 if TYPE_CHECKING:
     from crfkit.cli.graph_answers import GraphTagger
     from crfkit.cli.tagging import Tagger
+    from crfkit.metrics.comparison import Columns
+    from crfkit.metrics.registry import Metric
+    from crfkit.metrics.report import Report
     from crfkit.tags.reading import LabelScheme
 
 
@@ -28,21 +31,21 @@ def evaluate(
     reading: LabeledData,
     keeping: Keeping,
     judging: Judging,
-    running: Running,
+    running: Showing,
 ) -> None:
     """Print precision, recall and F1, and compare two systems.
 
-    The report is that of `evaluate` in Python: of spans where the labels of the model spell them, else of
-    labels (with --metric accuracy always of labels); the last line is the metric and its value, as dev sets
-    and scores in Python have it. With a second system (--against MODEL, or --predicted twice) also whether
-    the difference could be luck: McNemar's test on tokens, and a paired bootstrap over sequences.
-    --constraint says what the labels of the first model keep, as in crfkit tag. Of a model of graphs, each
-    kind is scored by itself.
+    Scores are of spans if the labels are tags of spans, else of labels; with --metric accuracy always of
+    labels. The last line is the metric and its value, the same as score in Python. With a second system
+    (--against MODEL, or --predicted twice) two tests say whether the difference may be chance: McNemar's
+    test on tokens and a paired bootstrap over sequences. --constraint constrains the labels of the first
+    model, as in crfkit tag. For a model of graphs, each kind is scored by itself.
 
     For example:
 
       crfkit evaluate chunks.crf test.txt
       crfkit evaluate chunks.crf test.txt --confusion --errors 5
+      crfkit evaluate chunks.crf test.txt --html > errors.html
       crfkit evaluate old.crf test.txt --against new.crf -m span_f1
       crfkit tag chunks.crf test.txt | crfkit evaluate --predicted -
       crfkit evaluate names.crf test.txt --constraint at-most:PER:1
@@ -50,6 +53,7 @@ def evaluate(
     from crfkit import metrics
     from crfkit.models.files import GraphFileError
 
+    running.check()
     if judging.metric != "auto":
         metrics.metric(judging.metric)
     read_by = None if judging.scheme is None else _scheme(judging.scheme)
@@ -75,14 +79,26 @@ def evaluate(
             from crfkit.cli.graph_answers import GraphTagger
 
             tagger = GraphTagger(model, error.model, running.jobs)
-            _of_graphs(tagger, data, reading, judging, read_by, running.as_json)
+            _of_graphs(tagger, data, reading, judging, read_by, running)
             return
-        found = _of_models(taggers, titles, data, reading, read_by, running)
+        found = _of_models(
+            taggers, titles, data, reading, read_by, running, judging.errors > 0 or running.as_html
+        )
     if not found.gold:
         raise ValueError(
             f"{judging.predicted[0] if judging.predicted else data} holds no sequence; give labeled data"
         )
-    _tell(found, judging, running.as_json)
+    _tell(found, judging, running)
+
+
+def report_on(model: str, data: str, reading: LabeledData, running: Running) -> Report:
+    """Return how good a model of sequences is on labeled data."""
+    taggers = _taggers([model], reading, running.jobs, Keeping())
+    found = _of_models(taggers, [model], data, reading, None, running, errors=False)
+    if not found.gold:
+        raise ValueError(f"{data} holds no sequence; give labeled data")
+    [side] = _sides(found, found.fits)
+    return side.report()
 
 
 @dataclass(frozen=True)
@@ -94,23 +110,51 @@ class Found:
     systems: list[Labels]
     fits: str  #: the metric that fits the labels
     scheme: LabelScheme
+    texts: Texts
+    model: Any = None  #: the first
 
 
-def _tell(found: Found, judging: Judging, as_json: bool) -> None:
+def _tell(found: Found, judging: Judging, running: Showing) -> None:
     """Print reports and, of two systems, whether their difference could be luck."""
+    gold, systems = found.gold, found.systems
+    chosen = found.fits if judging.metric == "auto" else judging.metric
+    sides = _sides(found, chosen)
+    reports = [one.report() for one in sides]
+    if running.as_html and len(systems) == 1:
+        from crfkit.cli.pictures import evaluated, print_page
+
+        print_page(
+            found.titles[0], evaluated(reports[0], found.texts, judging.errors, sides[0].report, found.model)
+        )
+        return
+    if running.as_html:
+        raise ValueError("--html is of one system; leave --against and the second --predicted out")
+    test = (
+        compared(gold, systems, _metric(found, chosen), judging.samples, judging.seed)
+        if len(systems) == 2
+        else None
+    )
+    tell(found.titles, reports, judging, running.as_json, test, found.texts)
+
+
+def _metric(found: Found, chosen: str) -> Metric:
+    """Return a metric that reads labels as the model spells them."""
     from crfkit import metrics
+    from crfkit.metrics.registry import of_spans
+
+    return metrics.metric(chosen, **({"scheme": found.scheme} if of_spans(chosen) else {}))
+
+
+def _sides(found: Found, chosen: str) -> list[Columns]:
+    """Return the gold labels beside those of each system."""
     from crfkit.metrics.comparison import Columns
     from crfkit.metrics.registry import of_spans
     from crfkit.metrics.rule import scheme_of_rows
 
-    gold, systems = found.gold, found.systems
-    chosen = found.fits if judging.metric == "auto" else judging.metric
-    metric = metrics.metric(chosen, **({"scheme": found.scheme} if of_spans(chosen) else {}))
     spelled = found.scheme if of_spans(found.fits) else None
     scheme = scheme_of_rows(chosen, (), spelled)
-    reports = [Columns.of(gold, labels, metric, scheme=scheme).report() for labels in systems]
-    test = compared(gold, systems, metric, judging.samples, judging.seed) if len(systems) == 2 else None
-    tell(found.titles, reports, judging, as_json, test)
+    metric = _metric(found, chosen)
+    return [Columns.of(found.gold, labels, metric, scheme=scheme) for labels in found.systems]
 
 
 def _scheme(given: str) -> str:
@@ -146,6 +190,7 @@ def _of_models(
     reading: LabeledData,
     scheme: LabelScheme | None,
     running: Running,
+    errors: bool,
 ) -> Found:
     """Return gold labels, and the predictions of each model on the same data, read once."""
     from crfkit.cli.places import located
@@ -157,8 +202,8 @@ def _of_models(
     stretches = any(tagger.model.segmental and tagger.model.scheme is None for tagger in taggers)
     gold: Labels = []
     found: list[Labels] = [[] for _ in taggers]
-    seen = 0
-    for block in reading.blocks(data, attributes=first.attributes, threads=running.jobs):
+    texts, seen = Texts(), 0
+    for block in reading.blocks(data, threads=running.jobs, **first.reads(reading)):
         labels = first.gold(block)
         if None in labels:
             raise ValueError(f"{data} has positions without a label; give labeled data")
@@ -168,6 +213,8 @@ def _of_models(
             spelling = model.spelling_for("span_f1" if stretches else None)
             with located(block, seen, data):
                 mine += spelling.tags(tagger.path(tagger.batch(block)))
+        if errors:
+            texts.add(block, *first.probability(first.shares(block), labels))
         seen += len(block)
     for tagger in taggers:
         tagger.check_known(gold, "standard input" if data == "-" else data)
@@ -181,11 +228,18 @@ def _of_models(
         ]
     judge: Any = first.model.judge()
     fits = "span_f1" if any(one.model.segmental for one in taggers) else judge.name
-    return Found(titles, gold, found, fits, scheme or first.model.label_scheme or "lenient")
+    return Found(
+        titles, gold, found, fits, scheme or first.model.label_scheme or "lenient", texts, first.model
+    )
 
 
 def _of_graphs(
-    tagger: GraphTagger, data: str, reading: Data, judging: Judging, scheme: LabelScheme | None, as_json: bool
+    tagger: GraphTagger,
+    data: str,
+    reading: Data,
+    judging: Judging,
+    scheme: LabelScheme | None,
+    running: Showing,
 ) -> None:
     """Print the report of a model of graphs: of each kind, and of all together."""
     from crfkit.cli.tagging import REMEDY
@@ -193,7 +247,7 @@ def _of_graphs(
     from crfkit.metrics.comparison import Columns, Joined
     from crfkit.metrics.rule import check_known, rule_of_kind
 
-    gold, found = tagger.judged(reading, data)
+    gold, found, texts = tagger.judged(reading, data)
     if not any(gold.values()):
         raise ValueError(f"{data} holds no sequence; give labeled data")
     parts = {}
@@ -205,7 +259,12 @@ def _of_graphs(
         judge, spelled = rule_of_kind(known, whole, scheme or "lenient")
         parts[kind] = Columns.of(gold[kind], found[kind], judge, scheme=spelled)
     report = Joined.pooled(parts, METRICS["accuracy"]).report()
-    tell([tagger.source], [report], judging, as_json)
+    if running.as_html:
+        from crfkit.cli.pictures import evaluated, print_page
+
+        print_page(tagger.source, evaluated(report, texts, judging.errors))
+        return
+    tell([tagger.source], [report], judging, running.as_json, texts=texts)
 
 
 def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Found:
@@ -217,6 +276,7 @@ def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Fo
     if len(paths) > 2:
         raise ValueError(f"--predicted is given {len(paths)} times, expected once or twice")
     golds: list[Labels] = []
+    texts = Texts()
     found: list[Labels] = []
     for path in paths:
         golds.append([])
@@ -227,6 +287,8 @@ def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Fo
             fields = block.strings()
             golds[-1] += sequences(fields[-2].tolist(), block)
             found[-1] += sequences(fields[-1].tolist(), block)
+            if path == paths[0]:
+                texts.add(block)
         kinds, answers = ({y for sequence in one[-1] for y in sequence} for one in (golds, found))
         if len(kinds) > len(answers) and not kinds & answers:
             raise ValueError(
@@ -238,4 +300,4 @@ def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Fo
             f"{paths[0]} and {paths[1]} differ in their gold labels; they must be of the same data"
         )
     fits = metric_for({y for sequence in golds[0] for y in sequence})
-    return Found(paths, golds[0], found, fits, scheme or "lenient")
+    return Found(paths, golds[0], found, fits, scheme or "lenient", texts)

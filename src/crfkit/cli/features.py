@@ -7,16 +7,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from crfkit._safe.printable import counted as number_of
 from crfkit._safe.printable import shown
+from crfkit.arrays import Ids, Pointers
 from crfkit.cli.groups.compose import composed, option
 from crfkit.cli.groups.data import LabeledData
 from crfkit.cli.groups.features import Features
 from crfkit.cli.groups.judging import OneSequence
 from crfkit.cli.groups.output import Running
-from crfkit.features.stock import columns_read, default_recipe, label_of
+from crfkit.cli.recipes import transitions_of
+from crfkit.data.batch import Batch
+from crfkit.features.stock_recipes import columns_read, default_recipe, label_of
+from crfkit.structures.chains.gold import ngram_cells
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -32,12 +37,14 @@ def features(
         option(
             "Model",
             "--max-length",
-            help="Positions of the longest segments, of begin:, segment:, ...",
+            help="Longest segments in positions, for templates begin:, segment:, ...",
             min=1,
         ),
     ] = 4,
     sequence: OneSequence = None,
-    count: Annotated[bool, option("Judging", "--count", help="Print sizes instead.")] = False,
+    count: Annotated[
+        bool, option("Judging", "--count", help="Print how many attributes there are instead.")
+    ] = False,
     *,
     reading: LabeledData,
     features: Features,
@@ -45,9 +52,9 @@ def features(
 ) -> None:
     """Print the attributes that templates make of data.
 
-    Those of one sequence, by default the first, or with --count how many there are, and how many weights
-    train would have. With --label-column none no column is taken for labels. Without
-    templates, those of train are used.
+    It shows one sequence, by default the first; with --count it prints how many attributes there are, and
+    how many weights train would have. Without templates it uses those of train. With --label-column none,
+    no column is taken as the label.
 
     For example:
 
@@ -56,7 +63,6 @@ def features(
       gzip -dc train.txt.gz | crfkit features - -t template --count
       crfkit features words.txt -t template --label-column none
     """
-    from crfkit.cli.sizes import Sizes
     from crfkit.data.formats.columns import Columns
 
     tables, wanted = features.tables, sequence or 1
@@ -152,3 +158,51 @@ def _print_sizes(sizes: dict[str, int], as_json: bool) -> None:
         return
     for name, size in sizes.items():
         print(f"{name:<24}{size:>16,}")
+
+
+_LABEL_BITS = 12  # a layout has fewer labels than 2**12
+
+
+class Sizes:
+    """Counts what a recipe makes, block by block, and the weights that training would have."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(("sequences", "positions", "occurrences", "edge occurrences"), 0)
+        self.dense = 0
+        self._node: list[Pointers] = []  # distinct pairs of each block
+        self._edge: list[Pointers] = []
+
+    def add(self, batch: Batch) -> None:
+        """Count a block."""
+        edge = batch.edge_attr
+        self.counts["sequences"] += batch.sequences
+        self.counts["positions"] += batch.positions
+        self.counts["occurrences"] += len(batch.attr)
+        self.counts["edge occurrences"] += 0 if edge is None else len(edge)
+        self.dense = 0 if batch.dense is None else batch.dense.shape[1]
+        if batch.label is not None:
+            self._node.append(_pairs(batch.attr_ptr, batch.attr, batch.label))
+            if batch.edge_ptr is not None and edge is not None:
+                steps = ngram_cells(batch.seq_ptr, batch.label, 1 << _LABEL_BITS, 1)[0]
+                self._edge.append(_pairs(batch.edge_ptr, edge, steps))
+
+    def of(self, extract: Extractor) -> dict[str, int]:
+        """Return the sizes, with weights as train makes them of observed and of all pairs."""
+        L, A, edges = len(extract.labels), len(extract.attributes), len(extract.edge_attributes)
+        sizes = self.counts | {"labels": L, "attributes": A, "edge attributes": edges}
+        if L:
+            both = (0 if transitions_of(extract) == "none" else L * L) + L * self.dense
+            sizes["weights, observed pairs"] = _distinct(self._node) + _distinct(self._edge) + both
+            sizes["weights, all pairs"] = A * L + edges * L * L + both
+        return sizes
+
+
+def _pairs(ptr: Pointers, attr: Ids, cells: Ids | Pointers) -> Pointers:
+    """Return the distinct pairs of an attribute and a label, or a step between two; -1 is none."""
+    here = np.repeat(cells.astype(np.int64), np.diff(ptr))
+    pairs: Pointers = np.unique(attr[here >= 0].astype(np.int64) << 2 * _LABEL_BITS | here[here >= 0])
+    return pairs
+
+
+def _distinct(pairs: list[Pointers]) -> int:
+    return len(np.unique(np.concatenate(pairs))) if pairs else 0

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from crfkit.cli import learning
-from crfkit.cli.groups.compose import composed
+from crfkit.cli.groups.compose import composed, option
 from crfkit.cli.groups.data import LabeledData
 from crfkit.cli.groups.features import InternalFeatures
 from crfkit.cli.groups.model import RecodedModel
@@ -23,6 +23,16 @@ from crfkit.cli.messages import say
 @composed
 def forecast(
     data: Annotated[list[str], typer.Argument(help="Labeled data; - for standard input.")],
+    workers: Annotated[
+        int | None,
+        option(
+            "Training",
+            "--workers",
+            metavar="K",
+            help="Also what an evaluation takes on a cluster of K workers (crfkit train --dask).",
+            min=1,
+        ),
+    ] = None,
     *,
     reading: LabeledData,
     features: InternalFeatures,
@@ -33,36 +43,44 @@ def forecast(
 ) -> None:
     """Print what training would take: weights, memory, time.
 
-    The data are read and attributes made as train does it; a few sequences are evaluated to see how long
-    that takes. Options are those of train. Memory is right to about a third, time is a rough guess.
+    It reads the data, makes attributes as train does, and times a few sequences. It takes the options of
+    train. Memory is right to about a third; time is a rough guess.
 
     For example:
 
       crfkit forecast train.txt -t template
       crfkit forecast train.txt --selection all --json | jq .peak
       crfkit forecast morphology.txt --transitions observed
+      crfkit forecast train.txt --workers 8
     """
-    from crfkit.training.forecast import forecast as expected
+    from crfkit.training.forecast import fit_of, forecast_of
 
-    training.check_settings("objective", "optimizer")
+    training.check_settings()
     asked = model.asked
     _ = model.kept  # wrong words come before files
     goal = training.goal(asked.structure.objective)
     learn = learning.prepare(
         data, reading, features, asked, threads=running.jobs, say=lambda text: say(text, running.quiet)
     )
-    found = expected(
+    fit = fit_of(
         learn.data,
-        structure=learn.structure,
-        selection=model.weights(learn.extractor),
-        objective=goal,
-        optimizer=training.solver(running.jobs, None),
-        stop=limits.stop(),
-        n_jobs=running.jobs,
+        learn.structure,
+        goal,
+        model.weights(learn.extractor),
+        training.solver(running.jobs, None),
+        limits.stop(),
+        running.jobs,
     )
+    found, spread = forecast_of(fit), None
+    if workers is not None:
+        from crfkit.distributed.forecast import cluster_forecast
+
+        spread = cluster_forecast(fit, workers)
     if not running.as_json:
-        print(found)
+        print(*(one for one in (found, spread) if one is not None), sep="\n")
         return
     told: dict[str, Any] = asdict(found) | {"growth": found.growth, "peak": found.peak, "fits": found.fits}
     told["seconds"] = found.seconds if math.isfinite(found.seconds) else None
+    if spread is not None:
+        told["cluster"] = spread.to_dict()
     print(json.dumps(told))

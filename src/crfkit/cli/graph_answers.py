@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crfkit._native import render_lines
-from crfkit._safe.printable import counted, shown
+from crfkit.cli.scores import Texts
 from crfkit.cli.streams import json_line
 from crfkit.cli.tagging import sequences
 from crfkit.data.alphabet import Alphabet
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from crfkit.models.explanation import Decision
     from crfkit.models.graph_model import GraphModel
     from crfkit.structures.graphs.batch import GraphBatch
-
-__all__ = ["GraphTagger", "plain_decision", "print_decision"]
 
 Labels = list[list[str]]
 
@@ -112,18 +110,22 @@ class GraphTagger:
 
     # ---- evaluate
 
-    def judged(self, reading: Data, data: str) -> tuple[dict[str, list[list[str | None]]], dict[str, Labels]]:
-        """Return gold labels, None where there is none, and predicted ones, by kind."""
+    def judged(
+        self, reading: Data, data: str
+    ) -> tuple[dict[str, list[list[str | None]]], dict[str, Labels], Texts]:
+        """Return gold labels, None where there is none, and predicted ones, by kind; and the words."""
+        texts = Texts()
         gold: dict[str, list[list[str | None]]] = {kind: [] for kind in self.kinds}
         found: dict[str, Labels] = {kind: [] for kind in self.kinds}
         for block in self.blocks(reading, data):
+            texts.add(block)
             truth = gold_columns(self.form, block)
             best = self.model.predict(self.batch(block), threads=self.threads)
             for kind in self.kinds:
                 labels = [self.names(kind)[y] for y in best.ids[kind].tolist()]
                 gold[kind] += sequences(truth[kind], block)
                 found[kind] += sequences(labels, block)
-        return gold, found
+        return gold, found, texts
 
     # ---- explain
 
@@ -133,49 +135,3 @@ class GraphTagger:
         made = self.model.explain(one, threads=self.threads)
         for t, row in enumerate(block.sequence(n)):
             yield " ".join(row), [made.at((kind, t)) for kind in self.kinds]
-
-
-def kind_of(decision: Decision) -> str:
-    """Return the kind of the variable that a decision is about."""
-    assert isinstance(decision.at, tuple)
-    return str(decision.at[0])
-
-
-def plain_decision(decision: Decision) -> dict[str, Any]:
-    """Return a decision as plain data."""
-    return {
-        "kind": kind_of(decision),
-        "label": decision.label,
-        "probability": decision.probability,
-        "runner_up": decision.runner_up,
-        "runner_up_probability": decision.runner_up_probability,
-        "difference": decision.difference,
-        "contributions": [
-            {
-                "clique": one.kind,
-                "name": one.name,
-                "variables": list(one.factor),
-                "amount": one.amount,
-            }
-            for one in decision.contributions
-        ],
-    }
-
-
-def print_decision(token: str, decision: Decision, top: int) -> None:
-    """Print why a token has a label, as `crfkit explain` does of chains."""
-    print(f"{shown(token)}\t{kind_of(decision)} {shown(decision.label)} {100 * decision.probability:.1f} %")
-    if decision.runner_up is None:
-        print("    no other label is possible here")
-        return
-    print(
-        f"    over {shown(decision.runner_up)} {100 * decision.runner_up_probability:.1f} %, "
-        f"by {decision.difference:+.4f} in all"
-    )
-    told = decision.contributions[:top] if top else decision.contributions
-    for one in told:
-        where = "; ".join(map(shown, one.factor))
-        print(f"  {one.amount:+10.4f}  {one.kind}: {shown(one.name)}  ({where})")
-    left = len(decision.contributions) - len(told)
-    if left:
-        print(f"  {decision.difference - sum(c.amount for c in told):+10.4f}  {counted(left, 'other')}")

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
-from contextlib import ExitStack, redirect_stderr
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crfkit.cli.keeping import Keeper, signals
+from crfkit.cli.groups.settings import with_settings
+from crfkit.cli.keeping import Keeper, kept_safe
 from crfkit.cli.learning import joined_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crfkit.cli.groups.data import LabeledData
+    from crfkit.cli.job import Job
     from crfkit.data.formats.columns import Columns
     from crfkit.graphs.text_form import GraphForm
     from crfkit.models.graph_model import GraphModel
     from crfkit.structures.graphs.batch import GraphBatch
-    from crfkit.training.stop import Stop
-
-__all__ = ["train_graphs"]
 
 
 class FormKeeper(Keeper):
@@ -46,31 +39,24 @@ def form_of(path: str) -> GraphForm:
         raise ValueError(f"{path} is not UTF-8 text; give the text form of a graph") from None
 
 
-def columns_of(paths: Sequence[str], reading: LabeledData, say: Callable[[str], None]) -> Columns:
+def columns_of(paths: Sequence[str], job: Job) -> Columns:
     """Return the columns of several files, one after the other."""
     from crfkit.data.formats.columns import Columns
     from crfkit.data.reading import read
 
-    found = [read(path, say=say, **reading.keywords) for path in paths]
+    found = [read(path, say=job.say, **job.reading.keywords) for path in paths]
     for path, one in zip(paths, found, strict=True):
         if not isinstance(one, Columns):
             raise ValueError(f"{path} has attributes already; graphs are learned from columns of text")
     return joined_columns([one for one in found if isinstance(one, Columns)])
 
 
-def dev_graphs(
-    dev: str,
-    form: GraphForm,
-    batch: GraphBatch,
-    reading: LabeledData,
-    say: Callable[[str], None],
-    threads: int | None,
-) -> GraphBatch:
+def dev_graphs(dev: str, form: GraphForm, batch: GraphBatch, job: Job) -> GraphBatch:
     """Return the graphs of a dev set, whose labels are those of the training data."""
     from crfkit.graphs.text_columns import column_graphs, gold_columns
     from crfkit.metrics.rule import check_known
 
-    columns = columns_of([dev], reading, say)
+    columns = columns_of([dev], job)
     for kind, labels in gold_columns(form, columns).items():
         names = batch.graph.kinds[kind]
         assert isinstance(names, tuple)
@@ -81,79 +67,74 @@ def dev_graphs(
             who="the training data",
             then="do not count",
         )
-    judged = column_graphs(form, columns, batch.graph, gold=True, threads=threads)
+    judged = column_graphs(form, columns, batch.graph, gold=True, threads=job.running.jobs)
     if judged.label is None or (judged.label < 0).all():
         raise ValueError(f"{dev} has no label that the training data have, so it cannot be scored")
     return judged
 
 
-def train_graphs(
-    paths: Sequence[str],
-    output: str,
-    graph: str | None,
-    *,
-    reading: LabeledData,
-    options: dict[str, Any],
-    stop: Stop,
-    dev: str | None,
-    checkpoint: str | None,
-    checkpoint_every: float,
-    texts: dict[str, str],
-    metric: str | None,
-    threads: int | None,
-    as_json: bool,
-    quiet: bool,
-    say: Callable[[str], None],
-    told: Callable[[Any], None],
-) -> None:
-    """Learn a model of graphs and save it; `options` are those of `crfkit.train`."""
-    from crfkit._safe.interrupts import interrupts
+def train_graphs(job: Job) -> None:
+    """Learn a model of graphs and save it."""
     from crfkit.graphs.text_columns import training_graphs
     from crfkit.inference.methods.registry import method_of
-    from crfkit.training import Checkpoints
-    from crfkit.training.runs.checkpoint import held_checkpoints
-    from crfkit.training.runs.convergence import WarnedLast, plain_warnings
-    from crfkit.training.runs.progress import Lenient
     from crfkit.training.train import train
 
-    if graph is None:
+    _refuse(job)
+    training, threads, (solver, stop) = job.training, job.running.jobs, job.ending
+    method: Any = job.model.inference_method
+    made, settings = method_of(method), training.settings["method"]
+    if settings:
+        method = with_settings(made, "method", settings, f"the method {method or 'auto'}")
+    if job.model.graph is None:
         raise ValueError(
-            "--structure graph needs --graph FILE, a text with kinds and cliques: docs/graphs.md"
+            "--structure graph needs --graph FILE, a text with kinds and cliques: docs/how-to/graphs-files.md"
         )
-    method_of(options["method"])  # wrong names come before files
-    form = form_of(graph)
-    with ExitStack() as stack:
-        log: Any = Lenient(sys.stderr)  # a log that nobody reads must not lose a model
-        stack.enter_context(redirect_stderr(log))
-        stack.enter_context(plain_warnings())
-        caught = stack.enter_context(signals())
-        stack.enter_context(WarnedLast())
-        keep = stack.enter_context(
-            held_checkpoints(None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every))
-        )
-        batch = training_graphs(form, columns_of(paths, reading, say), threads=threads)
-        judged = None if dev is None else dev_graphs(dev, form, batch, reading, say, threads)
-        keeper = FormKeeper(output, checkpoint, texts, say)
+    goal, selection, dev, form = training.goal(), job.model.kept, job.stopping.dev, form_of(job.model.graph)
+    with kept_safe(training.checkpoints) as (caught, keep):
+        batch = training_graphs(form, columns_of(job.data, job), threads=threads)
+        judged = None if dev is None else dev_graphs(dev, form, batch, job)
+        keeper = FormKeeper(job.output, training.checkpoint, job.saving.keywords, job.say)
         keeper.form = form
         model = train(
             batch,
             judged,
+            objective=goal,
+            optimizer=solver,
+            method=method,
+            selection=selection,
             stop=stop,
-            metric=metric or "auto",
+            metric=job.stopping.metric or "auto",
             checkpoint=keep,
+            random_state=training.seed,
             n_jobs=threads,
             listeners=[keeper],
-            progress=not quiet,
-            **options,
+            progress=not job.running.quiet,
         )
-        if caught.asked and not (model.training and model.training.iterations):
-            raise KeyboardInterrupt  # nothing was learned that could take the place of a file
-        with interrupts():
-            keeper.save(model)
-            say(f"how graphs were answered: {model.info}")
-            told(model)
-            if as_json:
-                print(json.dumps({"model": output, **summary(model)}, ensure_ascii=False))
+        job.say(f"how graphs were answered: {model.info}")
+        job.finish(model, keeper, caught, summary)
+
+
+def _refuse(job: Job) -> None:
+    """Refuse options that graphs do not have."""
+    model, features, training = job.model, job.features, job.training
+    if features.features is not None or job.reading.label is not None:
+        option = "--label-column" if features.features is None else "--features"
+        raise ValueError(f"{option} is not for --structure graph; the file of --graph decides it")
+    options = {
+        "--dictionary": features.dictionary,
+        "--internal-dictionary": features.internal or None,
+        "--order": None if model.order == 1 else model.order,
+        "--max-length": model.max_length,
+        "--outside": model.outside,
+        "--train-scheme": model.train_scheme,
+        "--scheme": model.scheme,
+        "--unlabeled": training.unlabeled,
+        "--init": training.init,
+        "--block-positions": training.block_positions,
+        "--transitions": model.transitions,
+        "--induce": training.induce or None,
+    }
+    job.refuse(options, "--structure graph")
 
 
 def summary(model: GraphModel) -> dict[str, Any]:

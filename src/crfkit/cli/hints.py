@@ -12,8 +12,6 @@ from typing import Final
 
 from crfkit._safe.printable import shown
 
-__all__ = ["command_hint", "option_hint"]
-
 #: Commands of other tools, and words that mean the same.
 _COMMANDS: Final = {
     "train": ("learn", "fit", "crf_learn", "crf-learn", "estimate"),
@@ -70,6 +68,7 @@ _SAME: Final = {
     "--json": ("--as-json",),
     "--top": ("-n", "--max"),
 }
+_MODEL: Final = ("-m", "--model", "--model-file")
 _FLAGS: Final = ("--print proba", "--print labels", "--print spans", "--quiet", "--json")
 
 
@@ -97,7 +96,7 @@ def option_hint(option: str, given: Sequence[str], options: Collection[str]) -> 
     option : str
         As it was typed: ``--c2``.
     given : words
-        Of the command line, to find its value.
+        The words of the command line, to find its value.
     options : words
         That the command has.
 
@@ -107,10 +106,18 @@ def option_hint(option: str, given: Sequence[str], options: Collection[str]) -> 
     "write --l2 1.0 (CRFsuite's penalty is c2 * |w|^2, without the half: l2 is twice c2)"
     >>> option_hint("--algorithm", ["--algorithm=l2sgd"], ["--optimizer", "--max-length"])
     'write --optimizer sgd'
+    >>> option_hint("-m", ["tag", "-m", "names.crf"], ["--output"])
+    'the model is the first argument: names.crf'
     """
     from crfkit.training.foreign import in_the_shell
 
+    if option in ("-v", "--verbose") and "--quiet" in options:
+        return "leave it out: progress is shown unless --quiet is given"
     value = _value(option, given)
+    if option in _MODEL and "--objective" not in options:
+        return f"the model is the first argument: {'MODEL' if value is None else shown(value)}"
+    if option == "-p" and value is not None and not value.isdigit() and "--features" in options:
+        return f"write --features {shown(value)}"  # a pattern of Wapiti, not a number of threads
     name = _NAMES.get(option, option.lstrip("-").replace("-", "_"))
     made, why = in_the_shell(name, value)
     if made and all(one in options for one in made):

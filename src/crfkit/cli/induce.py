@@ -7,13 +7,12 @@ there (McCallum 2003).
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from crfkit.cli import learning
 from crfkit.cli.groups.settings import with_settings
 from crfkit.cli.keeping import Keeper
-from crfkit.cli.messages import check_output
 from crfkit.cli.summaries import summary_of
 
 if TYPE_CHECKING:
@@ -21,33 +20,29 @@ if TYPE_CHECKING:
     from crfkit.training.learners.induction.options import Induction
     from crfkit.training.learners.induction.report import InducedFeature, Round
 
-__all__ = ["induce", "line_of"]
-
 _TOLD = 5  # features of each round
 
 
 def induce(job: Job) -> None:
     """Learn a model with the features of all rounds, and save it."""
-    from crfkit.training.learners.induction.report import write_report
     from crfkit.training.runs.convergence import WarnedLast, plain_warnings
 
     options = _checked(job)
-    report = job.training.report
     with plain_warnings(), WarnedLast():
         found = _found(job, options)
-        Keeper(job.output, "", dict(job.kept.texts), job.say).save(found.model)
+        Keeper(job.output, "", job.saving.keywords, job.say).save(found.model)
     job.say(f"{found.reason}; the model has the features up to round {found.kept}")
-    if report is not None:
-        write_report(report, found.rounds)
-        job.say(f"{report}: {sum(len(one.features) for one in found.rounds):,} features")
     job.tell_result(found.model)
-    if job.kept.as_json:
-        per = [
-            {"round": one.number, "wrong": one.wrong, "tokens": one.tokens, "weights": one.weights}
-            for one in found.rounds
-        ]
+    if job.running.as_json:
+        per = [_plain(one) for one in found.rounds]
         made = {"model": job.output, "rounds": per, "kept": found.kept, "reason": found.reason}
         print(json.dumps({**summary_of(found.model), **made}, ensure_ascii=False))
+
+
+def _plain(one: Round) -> dict[str, Any]:
+    """Return a round with its features as plain data."""
+    sizes = {"round": one.number, "wrong": one.wrong, "tokens": one.tokens, "weights": one.weights}
+    return {**sizes, "features": [asdict(feature) for feature in one.features]}
 
 
 def _checked(job: Job) -> Induction:
@@ -67,7 +62,6 @@ def _checked(job: Job) -> Induction:
         "--init": training.init,
         "--checkpoint": training.checkpoint,
         "--block-positions": training.block_positions,
-        "--compact": job.kept.compact or None,
     }
     job.refuse(options, "--induce")
     job.stopping.check()
@@ -75,8 +69,6 @@ def _checked(job: Job) -> Induction:
         raise ValueError(
             "--patience counts passes over the data; of rounds, write --set induction.patience=2"
         )
-    if training.report is not None:
-        check_output(training.report, "--report", job.read)
     return with_settings(Induction(), "induction", training.settings["induction"])
 
 
@@ -85,11 +77,11 @@ def _found(job: Job, options: Induction) -> Any:
     from crfkit.linear.features import FeatureSelection
     from crfkit.training.learners.induction.induce import induce as find
 
-    asked, goal, jobs = job.model.asked, job.training.goal(), job.kept.jobs
+    asked, goal, jobs = job.model.asked, job.training.goal(), job.running.jobs
     solver, stop = job.ending
     learn = learning.prepare(job.data, job.reading, job.features, asked, threads=jobs, say=job.say)
     dev = job.stopping.dev
-    judged = None if dev is None else learning.dev_set(dev, learn, asked, job.reading.keywords, jobs)
+    judged = None if dev is None else learning.dev_set(dev, learn, asked, jobs)
     structure: Any = learn.structure
     objective: Any = goal
 
@@ -112,7 +104,7 @@ def _found(job: Job, options: Induction) -> Any:
             seed=job.training.seed,
             threads=jobs,
             on_round=told,
-            progress=not job.kept.quiet,
+            progress=not job.running.quiet,
         )
 
 

@@ -31,12 +31,14 @@ _QUERIES = ("PR", "MAR", "MPE")
 
 @composed
 def infer(
-    model: Annotated[str, typer.Argument(help="A model: .uai, .LG, .fg or .h5; - for standard input.")],
+    model: Annotated[
+        str, typer.Argument(help="A model: .uai, .LG, .fg, .h5, .wcsp, .cfn or .bif; - for standard input.")
+    ],
     evidence: Annotated[
-        str | None, option("Data", "--evidence", help="Observed labels, as a UAI file of evidence.")
+        str | None, option("Data", "--evidence", help="Observed labels: a UAI evidence file.")
     ] = None,
     format: Annotated[
-        str | None, option("Data", "--format", "-f", help="uai, lg, fg or opengm; default: guessed.")
+        str | None, option("Data", "--format", "-f", help="uai, lg, fg or opengm. Default: detected.")
     ] = None,
     query: Annotated[
         str, option("Answers", "--query", help="PR: log10 Z; MAR: marginals; MPE: the best labeling.")
@@ -48,18 +50,18 @@ def infer(
             "Model",
             "--set",
             metavar="PART.FIELD=VALUE",
-            help="A field of the method, as Python has it, such as method.budget=2^27; may be given again.",
+            help="Set an option of the method, such as method.budget=2^27; repeatable.",
         ),
     ] = None,
-    seed: Annotated[int | None, option("Model", "--seed", help="Of methods that draw.", min=0)] = None,
+    seed: Annotated[int | None, option("Model", "--seed", help="Seed for sampling methods.", min=0)] = None,
     output: Annotated[str, option("Output", "--output", "-o", help="Where to write the answer.")] = "-",
     *,
     running: Running,
 ) -> None:
     """Answer a query about a graphical model: Z, marginals or best labels.
 
-    The answer is written as the UAI competitions want it. What it is worth is said on standard error: by
-    which method, whether it is exact, bounds. With --json all of that is in the answer.
+    The answer has the format of the UAI competitions. Standard error says how it was found: the method,
+    whether it is exact, and bounds. With --json all of that is in the answer.
 
     For example:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,8 +14,7 @@ from crfkit.training.events import Begin, Checkpointed, Event, Failed
 
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
-
-__all__ = ["Keeper", "signals"]
+    from crfkit.training import Checkpoints
 
 
 class Keeper:
@@ -65,7 +64,25 @@ class Keeper:
 
 
 @contextmanager
-def signals() -> Iterator[Interrupts]:
+def kept_safe(checkpoints: Checkpoints | None) -> Iterator[tuple[Interrupts, Checkpoints | None]]:
+    """Hear signals, keep the log readable, hold the folder of checkpoints."""
+    from crfkit.training.runs.checkpoint import held_checkpoints
+    from crfkit.training.runs.convergence import WarnedLast, plain_warnings
+    from crfkit.training.runs.progress import Lenient
+
+    log: Any = Lenient(sys.stderr)  # a log that nobody reads must not lose a model
+    with (
+        redirect_stderr(log),
+        plain_warnings(),
+        _signals() as caught,
+        WarnedLast(),
+        held_checkpoints(checkpoints) as keep,
+    ):
+        yield caught, keep
+
+
+@contextmanager
+def _signals() -> Iterator[Interrupts]:
     """Listen for signals; end with the status of the one that came: 130, 143 or 129."""
     with listening() as caught:
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crfkit.cli.recipes import extractor_for, labels_alone, with_internal
+from crfkit.cli.texts import TrainingTexts
 
 if TYPE_CHECKING:
     from crfkit.cli.groups.data import LabeledData
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 Data = TypeVar("Data")
 
-__all__ = ["Learning", "dev_set", "joined_columns", "prepare", "unlabeled_set"]
-
 
 @dataclass
 class Learning(Generic[Data]):
@@ -31,6 +30,7 @@ class Learning(Generic[Data]):
     extractor: Extractor | None  #: None where the data have attributes already
     structure: Structure
     places: Places  #: where the sequences came from
+    texts: TrainingTexts  #: how raw text became tokens
 
 
 def prepare(
@@ -46,16 +46,16 @@ def prepare(
     from crfkit.cli.places import Places
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
-    from crfkit.data.reading import read as read_data
     from crfkit.features import Extractor
-    from crfkit.models.reading import longest_of
+    from crfkit.models.reader import longest_of
     from crfkit.models.tags import as_segments
     from crfkit.training.segments import has_sources, settled_recipe
 
     tables = features.tables
     recipe, keywords = features.recipe(tables), reading.keywords  # errors in them come first
     check_paths(paths)
-    given = [read_data(path, say=say, **keywords) for path in paths]
+    texts = TrainingTexts(reading)
+    given = [texts.read(path, say) for path in paths]
     places = Places()
     for path, one in zip(paths, given, strict=True):
         places.add_data("standard input" if path == "-" else path, one)
@@ -63,7 +63,7 @@ def prepare(
     if datasets:
         check_attributes(paths, given, reading, features)
         joined = asked.gold(joined_datasets(datasets))
-        return Learning(joined, None, asked.settled(joined), places)
+        return Learning(joined, None, asked.settled(joined), places, texts)
     whole = joined_columns([one for one in given if isinstance(one, Columns)])
     extract = extractor_for(whole, recipe, keywords["columns"], reading.label, asked, tables)
     structure, found = asked.structure, extract.recipe
@@ -74,24 +74,22 @@ def prepare(
             found = with_internal(found, whole, gold, segments=asked.segmental)
         extract = Extractor(found, extract.label, None, longest_of(structure))
     made = extract(whole, threads, leave_out=has_sources(found))
-    return Learning(asked.gold(made), extract, structure, places)
+    return Learning(asked.gold(made), extract, structure, places, texts)
 
 
 def dev_set(
     path: str,
     learn: Learning[Any],
     asked: Asked,
-    given: dict[str, Any],
     threads: int | None,
 ) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit.cli.tagging import check_gold
     from crfkit.data.dataset import Dataset
-    from crfkit.data.reading import read as read_data
-    from crfkit.models.reading import frozen_extractor
+    from crfkit.models.reader import frozen_extractor
     from crfkit.models.width import check_width
 
-    read = read_data(path, **given)
+    read = learn.texts.read(path)
     if isinstance(read, Dataset) != (learn.extractor is None):
         kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
         raise ValueError(f"--dev {path} has {kinds[0]}, but the training data have {kinds[1]}")
@@ -107,13 +105,12 @@ def dev_set(
     return asked.gold(made)
 
 
-def unlabeled_set(path: str, learn: Learning[Any], reading: dict[str, Any], threads: int | None) -> Dataset:
+def unlabeled_set(path: str, learn: Learning[Any], threads: int | None) -> Dataset:
     """Read a file of sequences without labels as the training data were read; labels in it are left."""
     from crfkit.data.dataset import Dataset
-    from crfkit.data.reading import read as read_data
     from crfkit.features import Extractor
 
-    found = read_data(path, **reading)
+    found = learn.texts.read(path)
     if isinstance(found, Dataset) != (learn.extractor is None):
         kinds = ("columns", "attributes") if learn.extractor is None else ("attributes", "columns")
         raise ValueError(f"--unlabeled {path} has {kinds[0]}, but the training data have {kinds[1]}")

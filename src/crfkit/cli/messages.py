@@ -10,8 +10,6 @@ from crfkit._safe.printable import safe
 from crfkit.cli.streams import hush_unwritten
 from crfkit.data.sink import try_to_write
 
-__all__ = ["check_choice", "check_output", "say"]
-
 
 def say(text: str, quiet: bool = False) -> None:
     """Print something that is not a result to standard error."""

@@ -6,7 +6,7 @@ In Python sequences and positions are indices; people count from 1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,8 +19,6 @@ from crfkit.structures.gold import GoldError
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
-
-__all__ = ["COUNTED", "Places", "located"]
 
 #: Errors that name a sequence by its index.
 COUNTED = (GoldError, InfeasibleError, NotFiniteError)
@@ -42,7 +40,7 @@ class Places:
     parts: list[tuple[str, Lines | None, int]] = field(default_factory=list)
 
     def add(self, source: str, lines: Lines | None, sequences: int) -> None:
-        """Add data of a file: the lines of so many sequences, where they are known."""
+        """Add data of a file: the lines of its sequences, where they are known."""
         self.parts.append((source, lines, sequences))
 
     def add_data(self, source: str, data: Columns | Dataset) -> None:
@@ -74,7 +72,7 @@ class Places:
 
 @contextmanager
 def located(block: Columns | Dataset, before: int, name: str = "") -> Iterator[None]:
-    """Make errors in a block of data name its file and line; so many sequences came before."""
+    """Make errors in a block of data name its file and line; `before` counts the sequences before it."""
     try:
         yield
     except COUNTED as error:
@@ -84,6 +82,14 @@ def located(block: Columns | Dataset, before: int, name: str = "") -> Iterator[N
         source = block.source if isinstance(block, Columns) else name
         lines = block.lines if isinstance(block, Columns) else None
         raise _placed(error, source, lines, n, before + n + 1) from None
+
+
+def place_in(part: Columns, path: str, n: int, number: int) -> Callable[[int], str]:
+    """Return what names a position of a sequence of a part of a file: its line, or its number from 0."""
+    lines = part.lines
+    if lines is None:
+        return lambda t: f"{path}, sequence {number + 1}"
+    return lambda t: f"{path}, line {lines.of(n, t)}"
 
 
 def _placed(

@@ -15,8 +15,6 @@ from typing import Any
 
 from typer.models import ArgumentInfo, OptionInfo
 
-__all__ = ["arguments_of"]
-
 
 def arguments_of(command: Callable[..., None], given: Sequence[str]) -> dict[str, Any] | None:
     """Return the arguments of a command as keywords, or None where typer should look at them.

@@ -28,10 +28,10 @@ def rank(
 ) -> None:
     """Print sequences, the most uncertain first: those are worth a label.
 
-    Columns are the number of the sequence in the input, counted from 1, its uncertainty, and its words (the
-    first column). Settles & Craven (2008) compare the methods: least-confidence is 1 minus the probability of
-    the best labeling, margin looks at the two best, entropy at all, density favors sequences that are like
-    many others.
+    Columns are the number of the sequence in the input (from 1), its uncertainty, and its words (the
+    first column). Settles & Craven (2008) compare the methods: least-confidence is 1 minus the
+    probability of the best label sequence, margin compares the two best, entropy looks at all, and
+    density favors sequences that resemble many others.
 
     For example:
 
@@ -43,21 +43,21 @@ def rank(
     from crfkit.cli.tagging import Tagger
     from crfkit.data.batch import Batch
     from crfkit.data.formats.columns import Columns
-    from crfkit.models.uncertainty import Uncertainty
+    from crfkit.models.unsure import Uncertainty, uncertainty
 
     check_choice("--by", by, get_args(Uncertainty))
     tagger = Tagger(model, threads=running.jobs)
     tagger.check_sums("nothing tells how unsure it is")
     batches: list[Batch] = []
     texts: list[str] = []
-    for block in reading.blocks(data, attributes=tagger.attributes):
+    for block in reading.blocks(data, **tagger.reads(reading)):
         batches.append(tagger.batch(block))
         ptr = batches[-1].seq_ptr.tolist()
         words: list[str] = block.strings()[0].tolist() if isinstance(block, Columns) else []
         texts += [" ".join(words[a:b]) for a, b in pairwise(ptr)]
     if not batches:
         raise ValueError(f"{'standard input' if data == '-' else data} holds no sequence; give data")
-    unsure = tagger.model.uncertainty(Batch.concat(batches), cast(Uncertainty, by), threads=running.jobs)
+    unsure = uncertainty(tagger.model, Batch.concat(batches), cast(Uncertainty, by), threads=running.jobs)
     order = np.argsort(-unsure, kind="stable")[: top or None]
     for n in order.tolist():
         row: dict[str, Any] = {"sequence": n + 1, "uncertainty": float(unsure[n]), "text": texts[n]}

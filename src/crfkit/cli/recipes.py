@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
 
-__all__ = [
-    "extractor_for",
-    "labels_alone",
-    "transitions_of",
-    "with_internal",
-]
-
 
 def extractor_for(
     read: Columns,
@@ -31,7 +24,7 @@ def extractor_for(
     """Return what makes attributes of such columns; `columns` are names from the command line."""
     from crfkit.data.formats.registry import find
     from crfkit.features import Extractor
-    from crfkit.features.stock import columns_read, default_recipe, label_of
+    from crfkit.features.stock_recipes import columns_read, default_recipe, label_of
 
     label = label_of(read, label)
     place = read.place(label)
@@ -73,7 +66,7 @@ def with_internal(recipe: Recipe, columns: Columns, gold: Dataset, *, segments: 
     import numpy as np
 
     from crfkit.features import InternalDictionary, Recipe
-    from crfkit.features.stock import compared
+    from crfkit.features.stock_recipes import compared
     from crfkit.tags.segments import segments_of
 
     if recipe.dialect != "crfkit":

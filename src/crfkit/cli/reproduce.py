@@ -22,14 +22,14 @@ def reproduce(
         bool, option("Data", "--quick", help="A small version on generated data, in seconds.")
     ] = False,
     output: Annotated[
-        str | None, option("Output", "--output", "-o", help="Folder of the report; default: reproduce-NAME.")
+        str | None, option("Output", "--output", "-o", help="Folder of the report. Default: reproduce-NAME.")
     ] = None,
     data: Annotated[
-        str | None, option("Data", "--data", help="Folder of the corpora; default: CRFKIT_DATA.")
+        str | None, option("Data", "--data", help="Folder of the corpora. Default: CRFKIT_DATA.")
     ] = None,
     seed: Seed = 0,
     runs: Annotated[
-        int | None, option("Training", "--runs", help="Runs; default: the paper's.", min=1)
+        int | None, option("Training", "--runs", help="Number of runs. Default: that of the paper.", min=1)
     ] = None,
     *,
     running: Running,
@@ -37,7 +37,7 @@ def reproduce(
     """Run an experiment of a paper and report its numbers beside ours.
 
     The folder gets report.md, figures (with matplotlib) and results.json, which is written after every
-    number: after Ctrl-C the same command goes on where it ended. --json prints results.json.
+    number: after Ctrl-C the same command resumes. --json prints results.json.
 
     For example:
 

@@ -18,8 +18,6 @@ from typing import Any, TextIO
 
 from crfkit._safe.printable import safe
 
-__all__ = ["hush_unwritten", "json_line", "ready_streams", "safe_streams"]
-
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 

@@ -8,13 +8,11 @@ from typing import Any
 
 from crfkit._safe.printable import counted
 
-__all__ = ["summary_of", "training_lines", "training_of"]
-
 
 def summary_of(model: Any) -> dict[str, Any]:
     """Return sizes and the history of training as plain data; numbers that are not finite become None."""
     made: dict[str, Any] = {
-        "labels": len(model.labels),
+        "labels": len(model.names.labels),
         "attributes": model.layout.attributes,
         "weights": model.layout.weights,
     }

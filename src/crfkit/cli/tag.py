@@ -14,9 +14,20 @@ import typer
 from crfkit.cli.groups.answers import Answers
 from crfkit.cli.groups.compose import composed, option
 from crfkit.cli.groups.data import LabeledData
-from crfkit.cli.groups.output import Running
+from crfkit.cli.groups.output import Showing
 from crfkit.cli.messages import check_output, say
 from crfkit.cli.streams import json_line
+from crfkit.cli.tag_texts import (
+    check_columns_of_graphs,
+    check_text_answers,
+    hinting,
+    tagged_documents,
+    tagged_file,
+    tagged_lines,
+    text_docs,
+    text_model,
+    text_page,
+)
 
 if TYPE_CHECKING:
     from crfkit.arrays import Bools
@@ -26,44 +37,77 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.structures.gold import Sets
+    from crfkit.text.formats.reading import Docs
+    from crfkit.text.offsets import Unit
 
 
 @composed
 def tag(
-    model: Annotated[
-        str, typer.Argument(help="A model of crfkit, or of a program that crfkit convert reads.")
-    ],
+    model: Annotated[str, typer.Argument(help="A model of crfkit, CRFsuite, CRF++, Wapiti or MALLET.")],
     data: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - for standard input.")] = "-",
     output: Annotated[
-        str, option("Output", "--output", "-o", help="Where to; gzip if it ends in .gz.")
+        str, option("Output", "--output", "-o", help="The file to write; compressed if the name ends in .gz.")
     ] = "-",
+    text: Annotated[
+        bool,
+        option("Data", "--text", help="INPUT is raw text, one text per line; print its spans."),
+    ] = False,
+    whole: Annotated[
+        bool, option("Data", "--whole", help="INPUT is a single raw text, of any size.")
+    ] = False,
+    offsets: Annotated[
+        str,
+        option("Answers", "--offsets", help="Unit of offsets in raw text: codepoint, utf16 or byte."),
+    ] = "codepoint",
+    dask: Annotated[
+        str | None,
+        option(
+            "Data",
+            "--dask",
+            metavar="ADDRESS",
+            help="Label Parquet files on a Dask cluster: tcp://HOST:PORT of its scheduler, or local. "
+            "--output is a folder that all machines mount; --columns names the column of texts (text).",
+        ),
+    ] = None,
     *,
     reading: LabeledData,
     answers: Answers,
-    running: Running,
+    running: Showing,
 ) -> None:
-    """Print data with the best labels in a further column.
+    """Label data, and print it with the labels in an extra column.
 
-    As crf_test does: lines of the answer are lines of the input, with TABs between columns. -DOCSTART- lines,
-    which train and evaluate skip, are kept; comments, a header and the column that numbers sequences are left
-    out, and of CoNLL-U what is not a word (1-2, 1.1). Data with attributes (CRFsuite's text) have no columns
-    to repeat: only labels are printed. With --kbest, every labeling comes after a line "# rank probability",
-    ranks from 1. A model of segments prints tags, where it was trained on tags. A model of graphs has a
-    further column for each kind, and reads labels of no column.
+    The output has the lines of the input, with tabs between columns, as crf_test writes them. -DOCSTART-
+    lines are kept. Comments, a header, the column that numbers sequences, and lines of CoNLL-U that are not
+    words (1-2, 1.1) are left out. For data with attributes (CRFsuite's text) only labels are printed. With
+    --kbest, a line "# rank probability" precedes each label sequence; ranks begin at 1. A segment model
+    prints tags if it was trained on tags. A graph model prints an extra column for each kind.
 
-    With --constraint labels are the best that keep it on whole sequences. A label is an exact name;
-    where labels spell segments, PER counts segments of this type and B-PER positions.
+    With --constraint, labels are the best ones that satisfy it. A label is an exact name; if labels are
+    tags of segments, PER counts segments of this type, and B-PER counts positions.
 
-    Data of another kind than the model was trained on are refused: of their first 200 attributes or more it
-    knows less than 2 %. With --force they are labeled, and there is a warning.
+    If the model knows fewer than 2 % of the attributes, the data are probably not of the kind that it was
+    trained on. The command then refuses them; --force labels them with a warning.
 
-    --print spans prints the segments that labels spell, or, where they are plain, runs of equal labels, with
-    TABs between sequence (counted from 1), start (counted from 0), end (one past the last position), label,
-    words of the first column and, with --print spans,proba, the probability of exactly this segment: both
-    ends and the label. With --json, each line is a sequence with its segments as [start, end, label].
+    --print spans prints segments: those of the tags, or runs of equal plain labels. The columns are
+    sequence (from 1), start (from 0), end (one past the last position), label and words; spans,proba adds
+    the probability of exactly this segment. With --json, each line is a sequence with its segments as
+    [start, end, label].
+
+    Raw text is one text per line (--text), a single text (--whole), or documents as annotation tools write
+    them. The columns are text (from 1), start and end in characters (from 0; see --offsets), label,
+    probability and the span itself. --json prints documents; for a single text, one object per span.
+
+    With --dask, INPUT is a Parquet file or a pattern of such files, with a text in each row. Each file gets a
+    column spans and goes to the folder --output. Files that exist are left alone, so the same command
+    resumes an interrupted run.
+
+    On a terminal, segments are shown in color with their probabilities, and a question mark if these are
+    below 0.7. Pipes and files get columns.
 
     For example:
 
+      crfkit tag ner.crf notes.txt --text --json --offsets utf16
+      echo "221B Baker St" | crfkit tag addresses.crf --text
       crfkit tag chunks.crf test.txt -o tagged.txt.gz
       gzip -dc test.gz | crfkit tag chunks.crf --print labels
       crfkit tag places.crf cities.tsv --separator tab
@@ -71,11 +115,19 @@ def tag(
       crfkit tag names.crf test.txt --print spans,proba --json
       crfkit tag usaddr.crf lines.txt --constraint at-most:ZipCode:1
       crfkit tag names.crf test.txt --print spans
+      crfkit tag names.crf test.txt --html -o test.html
+      crfkit tag names.crf 'part-*.parquet' --dask tcp://head:8786 -o spans
     """
     from crfkit.cli.tagging import Tagger
     from crfkit.models.files import GraphFileError
 
     answers.check(running.as_json)
+    running.check()
+    if dask is not None:
+        from crfkit.cli.clustered import tag_on
+
+        tag_on(dask, model, data, output, reading, running)
+        return
     check_output(output, read=[model, data])
     threads, quiet = running.jobs, running.quiet
     if data == "-" and sys.stdin.isatty():
@@ -86,20 +138,77 @@ def tag(
         from crfkit.cli.graph_answers import GraphTagger
 
         with _refusing(answers.force):
+            check_columns_of_graphs(model, text or whole)
             _tag_graphs(GraphTagger(model, error.model, threads), data, output, reading, answers, running)
+        return
+    source = "standard input" if data == "-" else data
+    docs = None if text or whole else reading.documents(data)
+    if text or whole or docs is not None:
+        given = _Texts(data, docs, whole, check_text_answers(answers, offsets))
+        if running.as_html:
+            answers.check_page()
+        with _refusing(answers.force):
+            if not _write(output, _of_texts(tagger, given, reading, running)):
+                if running.as_html:
+                    raise ValueError(f"{source} holds no text; give text")
+                say(f"crfkit: {source} holds no span that the model finds", quiet)
         return
     answers.check_model(tagger.model)
     asked = Asked(answers, running.as_json)
-    if not asked.labels_alone:
-        tagger.check_sums("leave --json, --kbest and --print proba or spans out")
+    if running.as_html:
+        answers.check_page()
+    if not asked.labels_alone or running.as_html:
+        tagger.check_sums("leave --html, --json, --kbest and --print proba or spans out")
     # The sequences of the answer are those of the input, also where they are marks of documents.
     blocks = reading.blocks(data, attributes=tagger.attributes, docstart="keep", threads=threads)
-    source = "standard input" if data == "-" else data
-    with _refusing(answers.force):
-        written = _write(output, _answers(tagger, blocks, asked, source))
+    with _refusing(answers.force), hinting(tagger.model):
+        if asked.on_screen(output, tagger, running):
+            from crfkit.cli.terminal import show
+
+            written = show(tagger, blocks)
+        else:
+            lines = _page(tagger, blocks) if running.as_html else _answers(tagger, blocks, asked, source)
+            written = _write(output, lines)
     if not written:
         raise ValueError(f"{source} holds no sequence; give data")
     tagger.tell(quiet)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Raw text to tag."""
+
+    path: str
+    docs: Docs | None  #: documents; None: text
+    whole: bool  #: one text, not one in each line
+    unit: Unit
+
+
+def _of_texts(tagger: Tagger, given: _Texts, reading: LabeledData, running: Showing) -> Iterator[bytes]:
+    """Yield the answers for raw text."""
+    model = text_model(tagger, reading)
+    if running.as_html:
+        if given.whole:
+            raise ValueError(
+                "--whole is for texts of any size, and a page has none; leave --whole or --html out"
+            )
+        docs = text_docs(given.path, reading.encoding) if given.docs is None else given.docs
+        return text_page(model, docs, tagger.source, threads=running.jobs)
+    asked: Any = {"as_json": running.as_json, "threads": running.jobs}
+    if given.docs is not None:
+        return tagged_documents(model, given.docs, given.unit, **asked)
+    if given.whole:
+        return tagged_file(model, given.path, given.unit, **asked)
+    return tagged_lines(model, given.path, reading.encoding, given.unit, **asked)
+
+
+def _page(tagger: Tagger, blocks: Iterator[Columns | Dataset]) -> Iterator[bytes]:
+    """Yield a page with the sequences in color."""
+    from crfkit.cli.pictures import tagged
+    from crfkit.view import page
+
+    if made := list(tagged(tagger, blocks)):
+        yield page(*made, title=tagger.source).encode()
 
 
 @contextmanager
@@ -117,10 +226,11 @@ def _refusing(force: bool) -> Iterator[None]:
 
 
 def _tag_graphs(
-    tagger: GraphTagger, data: str, output: str, reading: LabeledData, answers: Answers, running: Running
+    tagger: GraphTagger, data: str, output: str, reading: LabeledData, answers: Answers, running: Showing
 ) -> None:
     """Tag with a model of graphs: a further column for each kind."""
     for name, given in (
+        ("--html", running.as_html),
         ("--kbest", answers.kbest),
         ("--print spans", answers.spans),
         ("--given", answers.given),
@@ -145,6 +255,12 @@ class Asked:
 
     answers: Answers
     as_json: bool
+
+    def on_screen(self, output: str, tagger: Tagger, running: Showing) -> bool:
+        """Whether people look at it, who asked for no form and read words: then it is shown in color."""
+        plain = self.answers.plain and not (running.as_json or running.as_html or tagger.model.constraints)
+        readable = tagger.model.recipe is not None and hasattr(tagger.model, "predict_proba")
+        return plain and readable and output == "-" and sys.stdout.isatty()
 
     @property
     def lines(self) -> bool:
@@ -220,6 +336,8 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
         alphabets = [*(() if columns is None else columns.alphabets), spelling.alphabet]
         ids = [*(() if columns is None else columns.ids), spelling.ids(best)]
         return render_lines([alphabet._native for alphabet in alphabets], ids, batch.seq_ptr)
+    from crfkit.cli.answers import sequence_lines
+
     fields: list[list[str]] = []  # of every column [P]
     names: tuple[str, ...] = ()
     if columns is not None:
@@ -232,20 +350,8 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
             given = dict(zip(names, mine, strict=True))
             lines.append(json_line({**given, **answer}))
         else:
-            lines += _lines(mine, answer, ptr[n + 1] - ptr[n])
+            lines += sequence_lines(mine, answer, ptr[n + 1] - ptr[n])
     return "".join(lines).encode("utf-8", "surrogateescape")
-
-
-def _lines(columns: list[list[str]], answer: dict[str, Any], positions: int) -> Iterator[str]:
-    """Yield the lines of a sequence: its columns, labels and probabilities."""
-    for rank, one in enumerate(answer.get("kbest", [answer]), 1):
-        if "kbest" in answer:
-            yield f"# {rank} {one['probability']:.6f}\n"
-        further = [
-            "".join(f"\t{name}/{p:.6f}" for name, p in here.items()) for here in one.get("marginals", ())
-        ] or [""] * positions
-        rows = list(map("\t".join, zip(*columns, one["predicted"], strict=True)))
-        yield "".join(f"{row}{more}\n" for row, more in zip(rows, further, strict=True)) + "\n"
 
 
 def _of_sequences(

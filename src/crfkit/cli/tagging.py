@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crfkit._safe.printable import counted
-from crfkit.arrays import Bools
+from crfkit.arrays import Bools, Floats
 from crfkit.cli.groups.constraints import Keeping
+from crfkit.cli.groups.data import Data
 from crfkit.cli.messages import say
+from crfkit.cli.texts import spec_for_model
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
@@ -20,11 +22,11 @@ from crfkit.data.formats.columns import Columns
 from crfkit.features import Recipe
 from crfkit.inference.constrained.decoding import WAYS, Constrained, constrained_paths
 from crfkit.models.files import read_model
-from crfkit.models.reading import Reader, place_of
+from crfkit.models.reader import Reader
+from crfkit.models.reading import place_of
 from crfkit.models.width import check_width
 from crfkit.structures.gold import Path, Sets, sets_of
-
-__all__ = ["REMEDY", "Tagger", "check_gold", "sequences"]
+from crfkit.text.spec import TextSpec
 
 T = TypeVar("T")
 REMEDY = "give data with a column of labels, or name the column with --label-column"
@@ -91,6 +93,15 @@ class Tagger:
         """Whether the model needs data with attributes, not columns."""
         return self.model.recipe is None
 
+    def reads(self, reading: Data) -> dict[str, Any]:
+        """Return what `Data.blocks` needs to know of the model."""
+        from crfkit.models.documents import scheme_of
+
+        def text() -> TextSpec:
+            return spec_for_model(self.model, reading, self.source)
+
+        return {"attributes": self.attributes, "text": text, "scheme": scheme_of(self.model)}
+
     def batch(self, block: Columns | Dataset) -> Batch:
         """Return a block with the ids of the model, without gold labels."""
         recipe = self.model.recipe
@@ -119,6 +130,8 @@ class Tagger:
             remedy = "give data with as many columns as in training"
             if not name.isdigit():
                 remedy = "name the columns with --columns"
+            if self.model.text is not None:
+                remedy += ", or give --text where it is raw text"
             raise ValueError(
                 f"{block.source}: there is no column {name!r}, which {self.source} reads; the columns are "
                 f"{', '.join(block.names)}; {remedy}"
@@ -136,6 +149,32 @@ class Tagger:
         which = "label" if self.label is None and "label" in block.names else self.label
         place = check_gold(block, which, self.model.recipe, self.source)
         return [label or None for label in block.strings()[place].tolist()]
+
+    def shares(self, block: Columns | Dataset) -> Floats | None:
+        """Return the probability of each answer of the model [P, L]; None where it has none."""
+        model = self.model
+        if not hasattr(model, "predict_proba"):
+            return None
+        parts = model.parts(self.batch(block), threads=self.threads, cells=model.share_cells)
+        return np.concatenate([model.label_shares(scores, self.threads) for _, scores in parts])
+
+    def probability(
+        self, rows: Floats | None, gold: Sequence[str | None]
+    ) -> tuple[list[float | None] | None, list[tuple[float, bool]]]:
+        """Return of each position, out of `shares`, the probability of its gold label, where that is known.
+
+        And of each whose gold label is known: the highest probability, and whether it is that of the gold.
+        """
+        if rows is None:
+            return None, []
+        model = self.model
+        if model.segmental and model.scheme is not None:  # tags of segments, whose types have probabilities
+            gold = [y[2:] if y is not None and y[1:2] == "-" else y for y in gold]
+        column = {name: y for y, name in enumerate(model.answers)}
+        known = [None if y is None else column.get(y) for y in gold]
+        sure = [None if y is None else float(row[y]) for row, y in zip(rows, known, strict=True)]
+        best = zip(rows.max(1).tolist(), rows.argmax(1).tolist(), gold, known, strict=True)
+        return sure, [(p, z == y) for p, z, name, y in best if name is not None]
 
     def check_known(self, gold: list[list[str]], source: str) -> None:
         """Say which gold labels the model does not know; refuse them where it knows none that matters."""
@@ -196,8 +235,8 @@ class Tagger:
                 f"--given is for labels as they were learned; {self.source} learned the encoding "
                 f"{self.model.encoding}"
             )
-        known = self.model.labels.ids([label or "" for label in self.gold(block)])  # [P]
-        mask = np.repeat(known[:, None] < 0, len(self.model.labels), axis=1)
+        known = self.model.names.labels.ids([label or "" for label in self.gold(block)])  # [P]
+        mask = np.repeat(known[:, None] < 0, len(self.model.names.labels), axis=1)
         fixed = np.flatnonzero(known >= 0)
         mask[fixed, known[fixed]] = True
         return mask
@@ -212,7 +251,7 @@ class Tagger:
         none = np.zeros(int(ptr[-1]) + 1, np.int64), np.zeros(0, np.int32)
         bare = Dataset(Batch(ptr, *none), Alphabet(), Alphabet(), Alphabet())
         made = segmented(bare, tags, model.scheme, labels=model.structure.labels)
-        return sets_of(made.batch, len(model.labels))
+        return sets_of(made.batch, len(model.names.labels))
 
 
 def sequences(flat: Sequence[T], block: Columns | Dataset) -> list[list[T]]:

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.checks import in_order
 
-__all__ = ["Alphabet", "AlphabetArrays"]
-
 AlphabetArrays = tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]
 
 
@@ -26,9 +24,9 @@ class Alphabet:
     Examples
     --------
     >>> colors = Alphabet(["red", "green"])
-    >>> colors.add("blue"), colors.add("red"), colors.find("grey")
+    >>> colors.add("blue"), colors.add("red"), colors.find("gray")
     (2, 0, -1)
-    >>> colors.freeze().ids(["blue", "grey"]).tolist()
+    >>> colors.freeze().ids(["blue", "gray"]).tolist()
     [2, -1]
     """
 

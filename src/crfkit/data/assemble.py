@@ -18,8 +18,6 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.lines import Lines
 
-__all__ = ["concatenate", "cut", "plain"]
-
 
 def plain(batch: Batch) -> Batch:
     """Leave out fields that have their default everywhere."""

@@ -20,8 +20,6 @@ from crfkit.arrays import Bools, Ids, Pointers, handed_over, pointers, ranges, s
 if TYPE_CHECKING:
     from crfkit.data.batch import Batch
 
-__all__ = ["Along", "Axis", "along", "axes", "joined", "nonzero", "renamed", "selected"]
-
 
 #: "segment place" has D entries a position; the last five are entries of attributes.
 Along = Literal["sequence", "position", "segment place", "node", "edge", "begin", "end", "segment"]
@@ -213,7 +211,7 @@ def nonzero(batch: Batch, kinds: Iterable[tuple[str, str, str]]) -> Arrays:
 
 def _looked_up(name: str, ids: Ids, new: Ids, *, unknown: bool) -> Ids:
     if ids.size and ids.max() >= len(new):
-        raise ValueError(f"{name} has the id {ids.max()}, and new ids are given for {len(new)} only")
+        raise ValueError(f"{name} has the id {ids.max()}, but only {len(new)} new ids are given")
     if unknown:
         ids, new = np.where(ids < 0, len(new), ids), np.append(new, -1)
     moved: Ids = new.astype(np.int32, copy=False)[ids]

@@ -9,9 +9,9 @@ begins at p; those of beginnings and ends belong to all segments that begin or e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from crfkit._safe.pickling import Restored
 from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, handed_over
 from crfkit.data.axes import Along, along, axes, joined, nonzero, renamed, selected
 
-__all__ = ["KINDS", "OCCURRENCES", "Batch"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,3 +325,28 @@ def _chosen(N: int, sequences: Sequence[int] | slice | Pointers | Bools) -> Poin
     if outside.any():
         raise IndexError(f"there is no sequence {numbers[np.argmax(outside)]}; there are {N}")
     return np.where(numbers < 0, numbers + N, numbers)
+
+
+def each(batches: Iterable[Batch], function: Callable[..., T], *others: Iterable[Any]) -> Iterator[T]:
+    """Return what a function returns for each batch, in order, as `map` does.
+
+    Whatever is counted, checked or summed over all data is a function of one batch, and a sum in the order of
+    the batches. So the result is the same wherever the function runs: here, or on other machines.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+        One with a method ``each`` calls the function where its batches are.
+    function : function of a batch
+        It can be pickled, and takes from the caller only what it needs.
+    *others : iterables
+        Further arguments, one for each batch.
+
+    Examples
+    --------
+    >>> batch = Batch(seq_ptr=[0, 2], attr_ptr=[0, 1, 2], attr=[0, 5])
+    >>> list(each([batch, batch], lambda batch, n: batch.positions + n, [0, 10]))
+    [2, 12]
+    """
+    own: Callable[..., Iterator[T]] | None = getattr(batches, "each", None)
+    return map(function, batches, *others) if own is None else own(function, *others)

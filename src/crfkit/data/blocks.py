@@ -22,12 +22,10 @@ from crfkit.data.formats.guess import Guess
 from crfkit.data.formats.header import head_of
 from crfkit.data.formats.record import SAMPLE, Format, FormatOptions, Sample
 from crfkit.data.formats.registry import find
-from crfkit.data.reading import Options
+from crfkit.data.reading import Options, doubted
 from crfkit.data.source import EmptyInputError, Input
 from crfkit.data.suspicions import watched
 from crfkit.errors import DataError
-
-__all__ = ["blocks"]
 
 _BLANK_LINE = re.compile(rb"\n *\r?\n")
 
@@ -39,9 +37,10 @@ def blocks(options: Options, source: Input) -> Iterator[Columns | Dataset]:
     parts = (
         record.parts(source, options.given) if record.whole else _parts(record, chosen, options.given, source)
     )
-    for part in watched(parts, record, options.given, source.name):
-        found = True
-        yield part
+    with doubted(chosen, source):
+        for part in watched(parts, record, options.given, source.name):
+            found = True
+            yield part
     if not found:
         raise source.nothing()
 

@@ -3,7 +3,7 @@
 ======================  ===================================================================================
 entry of y              meaning
 ======================  ===================================================================================
-``"N"``                 the label
+``"N"``                 the label; numbers are labels too, of all positions or of none
 ``None``                nothing is known: training sums over all labels; for a whole sequence too
 ``{"N", "V"}``          one of these: training sums over them; lists and tuples of strings too
 ``{"N": 0.9, "V": 0.1}``  a distribution, such as the votes of annotators: training takes the expectation
@@ -31,8 +31,7 @@ from crfkit.data.batch import Batch
 if TYPE_CHECKING:
     from crfkit.features.conjunctions import Conjunctions
     from crfkit.features.recipe import Recipe
-
-__all__ = ["ALPHABETS", "ALPHABET_OF", "Dataset", "ExtractorSpec", "labeled"]
+    from crfkit.text.spec import TextSpec
 
 
 #: The alphabets of a dataset, by the word of `Batch.renamed` for what they name.
@@ -64,6 +63,8 @@ class ExtractorSpec:
     encoding: str | None = None  #: of the labels of a chain, where they are spelled anew
     conjunctions: Conjunctions | None = None  #: of attributes, made after all others
     width: int | None = None  #: how many columns there were, with that of the label where it is known
+    numbers: bool = False  #: whether labels were given as numbers, and are answered so
+    text: TextSpec | None = None  #: how raw text becomes sequences of tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +187,51 @@ def labeled(data: Dataset, y: Any, labels: Alphabet) -> Dataset:
     """
     flat = _flat(y, np.diff(data.batch.seq_ptr).tolist())
     other = [p for p, given in enumerate(flat) if not isinstance(given, str) and given is not None]
+    numbers = _spell_numbers(flat, other, data)
+    other = [p for p in other if not isinstance(flat[p], str)]
     for p in other:
         _check_entry(flat[p], _place(data, p))
     gold = _partial(data, flat, labels) if other else {"label": _ids(flat, labels)}
     batch = replace(data.batch, **{"allowed": None, "soft": None, **gold})
-    return replace(data, batch=batch, labels=labels)
+    made_by = replace(data.extractor or ExtractorSpec(), numbers=True) if numbers else data.extractor
+    return replace(data, batch=batch, labels=labels, extractor=made_by)
+
+
+def spelled_number(label: Any) -> Any:
+    """Return a label that is a whole number as text; any other as it is.
+
+    Examples
+    --------
+    >>> [spelled_number(label) for label in (3, np.int64(3), "3", None, True)]
+    ['3', '3', '3', None, True]
+    """
+    whole = isinstance(label, int | np.integer) and not isinstance(label, bool)
+    return str(int(label)) if whole else label
+
+
+def _spell_numbers(flat: list[Any], other: list[int], data: Dataset) -> bool:
+    """Spell labels that are numbers, in place; return whether there are such, and refuse a mix."""
+    first = -1  # position of the first number
+    for p in other:
+        given = flat[p]
+        names = given if isinstance(given, Mapping | AnySet | list | tuple) else [given]
+        spelled = [spelled_number(name) for name in names]
+        if not spelled or any(not isinstance(a, str) or a is b for a, b in zip(spelled, names, strict=True)):
+            continue  # not all are numbers
+        first = p if first < 0 else first
+        if isinstance(given, Mapping):
+            flat[p] = dict(zip(spelled, given.values(), strict=True))
+        else:
+            flat[p] = spelled[0] if names is not given else type(given)(spelled)  # type: ignore[call-arg]
+    if first >= 0 and len(other) < len(flat):
+        mine = {*other}
+        text = next((x for p, x in enumerate(flat) if p not in mine and x is not None), None)
+        if text is not None:
+            raise TypeError(
+                f"{_place(data, first)}: the label is {flat[first]}, of type int, and others are strings, as "
+                f"{text!r}: give labels of one type"
+            )
+    return first >= 0
 
 
 def _ids(flat: list[Any], labels: Alphabet) -> Ids:
@@ -244,8 +285,8 @@ def _check_entry(given: Any, place: str) -> None:
     """Raise unless an entry is a set of labels or a distribution."""
     if not isinstance(given, Mapping | AnySet | list | tuple):
         raise TypeError(
-            f"{place}: the label is {given!r}, of type {type(given).__name__}; labels are strings "
-            f"(str({given!r})), None where unknown, sets of strings, or dicts of probabilities"
+            f"{place}: the label is {given!r}, of type {type(given).__name__}; labels are strings or whole "
+            "numbers, None where unknown, sets of labels, or dicts of probabilities"
         )
     if not given:
         raise ValueError(f"{place}: {given!r} allows no label; None stands for a label that is not known")

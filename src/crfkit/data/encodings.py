@@ -9,8 +9,6 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["ANOTHER", "check_encoding", "recoded"]
-
 #: The beginnings of texts that say their encoding; those of UTF-8 are left to readers.
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with

@@ -9,8 +9,6 @@ import numpy as np
 
 from crfkit.arrays import Pointers
 
-__all__ = ["Lines"]
-
 
 @dataclass(frozen=True, eq=False)
 class Lines:

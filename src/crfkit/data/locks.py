@@ -22,8 +22,6 @@ from weakref import WeakSet
 
 from crfkit._safe.printable import cut, shown
 
-__all__ = ["LOCK", "HeldLock", "lock", "locked_folder", "make_folder", "take_lock"]
-
 LOCK = "crfkit.lock"  #: the file in a folder that is locked by whoever uses the folder
 _LONGEST = 4096  # bytes of a note that are read
 _HELD: WeakSet[HeldLock] = WeakSet()

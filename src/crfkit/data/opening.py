@@ -13,8 +13,6 @@ import stat
 import time
 from typing import Any
 
-__all__ = ["LONGEST_WAIT", "NotAFileError", "open_file"]
-
 LONGEST_WAIT = 10  #: seconds until somebody writes to a named pipe
 _PAUSE = 0.01  # seconds
 

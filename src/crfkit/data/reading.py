@@ -16,11 +16,10 @@ from crfkit.data.formats.record import SAMPLE, FormatOptions, Sample
 from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
 from crfkit.data.source import BINARY, Input, Place, open_input
 from crfkit.data.suspicions import watched
+from crfkit.errors import DataError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-__all__ = ["Options", "ReadOptions", "read", "stream"]
 
 
 class ReadOptions(TypedDict, total=False):
@@ -95,7 +94,8 @@ class Options:
                 raise source.error(None, f"{BINARY}, or its encoding: encoding='utf-16' (--encoding utf-16)")
             holds = None if found is None else find(found.format).holds
             if self.needs is not None and holds not in (self.needs, "either"):
-                return Guess(DEFAULTS[self.needs], f"{self.needs} are needed", sample)
+                looks = "" if found is None else found.format
+                return Guess(DEFAULTS[self.needs], f"{self.needs} are needed", sample, looks)
             if found is None:
                 what = f"its format could not be guessed; give it, one of {', '.join(names())}"
                 raise source.error(None, what + comment_hint(sample.data))
@@ -145,17 +145,34 @@ class Options:
     def parts(self, source: Input) -> Iterator[Columns | Dataset]:
         """Read the input, and yield finished sequences as soon as there are any."""
         found = False
-        record = find(self.choose(source).format)
+        chosen = self.choose(source)
+        record = find(chosen.format)
         source = record.lined(source)
-        for part in watched(record.parts(source, self.given), record, self.given, source.name):
-            found = True
-            yield part
+        with doubted(chosen, source):
+            for part in watched(record.parts(source, self.given), record, self.given, source.name):
+                found = True
+                yield part
         if not found:
             raise source.nothing()
 
 
+@contextmanager
+def doubted(chosen: Guess, source: Input) -> Iterator[None]:
+    """Say of a mistake in what was read against its looks that the mistake may be the format."""
+    try:
+        yield
+    except DataError as error:
+        if not chosen.looks:
+            raise
+        what = (
+            f"it looks like format {chosen.looks!r}, and was read as {chosen.format!r} because {chosen.why}"
+        )
+        remedy = "give data as in training, or their format (--format)"
+        raise source.error(error.line, f"{error.what}; {what}: {remedy}") from None
+
+
 def read(source: Any, format: str | None = None, **options: Unpack[ReadOptions]) -> Columns | Dataset:
-    r"""Read a whole input, or a data frame.
+    r"""Read labeled or unlabeled data: a file of any format, standard input, or a data frame.
 
     Parameters
     ----------
@@ -220,11 +237,18 @@ def read(source: Any, format: str | None = None, **options: Unpack[ReadOptions])
     (<Columns tag, word: 2 sequences, 3 tokens>, 'tag')
     """
     label = _label(options)
-    if hasattr(source, "__arrow_c_stream__") or hasattr(type(source), "columns"):
+    if is_frame(source):
         return _labeled(_of_frame(source, format, **options), label)
     reader = _reader(format, **options)
     with reader.opened(source) as opened:
         return _labeled(concatenate(list(reader.parts(opened))), label)
+
+
+def is_frame(source: Any) -> bool:
+    """Return whether something is a data frame, of any library; one column of it, a Series, is not."""
+    if hasattr(type(source), "columns"):
+        return True
+    return hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_list")
 
 
 def _of_frame(
@@ -239,8 +263,8 @@ def _of_frame(
 
     given = [name for name, value in {"format": format, **others}.items() if value is not None]
     if given:
-        raise ValueError(f"{given[0]} is about text, and a data frame is given: leave it out")
-    return from_table(frame, sequence="sequence" if sequence is None else sequence, columns=columns)
+        raise ValueError(f"{given[0]} is for text, but the data are a data frame: leave it out")
+    return from_table(frame, sequence=sequence, columns=columns)
 
 
 def _label(options: ReadOptions) -> str | None:
@@ -257,7 +281,7 @@ def _labeled(data: Columns | Dataset, label: str | None) -> Columns | Dataset:
     if label is None:
         return data
     if not isinstance(data, Columns):
-        raise ValueError(f"label is {label!r}, and the data have no columns: leave it out")
+        raise ValueError(f"label is {label!r}, but the data have no columns: leave it out")
     return replace(data, label=label)
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from crfkit.data.locks import HeldLock, lock, take_lock
 
-__all__ = ["scratch_folder"]
-
 _LOCK = ".crfkit-scratch"
 
 

@@ -21,8 +21,6 @@ from typing import Any, BinaryIO
 from crfkit.data.locks import lock
 from crfkit.data.source import Place
 
-__all__ = ["try_to_write", "write_bytes"]
-
 _ENDING = ".crfkit-tmp"
 _STEM = 80  # bytes of the name that the temporary one begins with; a name has 255 at most
 

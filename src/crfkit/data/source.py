@@ -25,17 +25,6 @@ from crfkit.data.encodings import ANOTHER, recoded
 from crfkit.data.opening import NotAFileError, open_file
 from crfkit.errors import DataError
 
-__all__ = [
-    "BINARY",
-    "CHUNK",
-    "GZIP",
-    "LONGEST_TOKEN",
-    "EmptyInputError",
-    "Input",
-    "Place",
-    "open_input",
-]
-
 #: What a reader opens: a path, "-" for standard input, or a file opened in binary mode.
 Place: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 

@@ -18,11 +18,10 @@ from crfkit.data.formats.header import are_names
 from crfkit.data.formats.record import Format, FormatOptions
 from crfkit.errors import DataWarning
 
-__all__ = ["watched"]
-
 _LONG = 1000  # positions of a sequence that is suspicious where it is the only one
 _FEW = 20  # positions: in less, a label may occur once
-_TAG = re.compile(r".|[A-Z]-.*", re.DOTALL)  # such as O and B-PER, which no header is
+_RARE = 100  # labels; if only the first one of this many occurs just once, that is hardly by chance
+_TAG = re.compile(r"O|[A-Z]-.*", re.DOTALL)  # which no header is
 
 
 def watched(
@@ -66,12 +65,13 @@ def _warn_of_one(part: Columns | Dataset, name: str) -> None:
 
 
 def _warn_of_header(part: Columns) -> None:
-    """Warn where the first label occurs only there, of words that name columns or as no other label does."""
+    """Warn where the first label occurs only there, of words that name columns or as hardly a label does."""
     if part.headed or len(part.names) < 2 or not part.positions:
         return
     first = [alphabet[int(ids[0])] for alphabet, ids in zip(part.alphabets, part.ids, strict=True)]
     counts = np.bincount(part.ids[-1])
-    alone = part.positions >= _FEW and (counts == 1).sum() == 1 and not _TAG.fullmatch(first[-1])
+    rare = (counts == 1).sum() <= max(1, part.positions // _RARE)
+    alone = part.positions >= _FEW and rare and not _TAG.fullmatch(first[-1])
     if counts[part.ids[-1][0]] > 1 or not (are_names(first) or alone):
         return
     line = 1 if part.lines is None else part.lines.of(0)

@@ -14,8 +14,6 @@ from crfkit.data.reading import Options
 from crfkit.data.sink import write_bytes
 from crfkit.data.source import Place
 
-__all__ = ["write"]
-
 
 def write(
     path: Place,

@@ -1,5 +1,5 @@
 """What crfkit does, on data that it makes itself: ``make demo``, ``crfkit demo``.
 
-`crfkit.demo.addresses` writes postal addresses, `crfkit.demo.tour` learns to read them, and
+`crfkit.demo.tour` learns to read the addresses of `crfkit.datasets.make_addresses`, and
 `crfkit.demo.label_bias` is the rib/rob network of the paper that CRFs come from.
 """

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from crfkit import data, metrics
 from crfkit.data.formats.columns import Columns
-from crfkit.demo.addresses import Line, corpus
+from crfkit.datasets.generate import Line, corpus
 from crfkit.features import Extractor, Recipe
 from crfkit.metrics.tokenwise import TokenScores
 from crfkit.models.explanation import Decision, Explanation
@@ -26,8 +26,6 @@ from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
-
-__all__ = ["HARD", "Learned", "decisions", "learn", "run"]
 
 RECIPE = """
 bias
@@ -112,7 +110,7 @@ def run(lines: int = 5000, seed: int = 0, output: str | None = None, console: Co
     _explain(decided[n][t], console)
     folder = tempfile.mkdtemp(prefix="crfkit-demo-")
     output = output or os.path.join(folder, "addresses.crf")
-    learned.model.save(output, notes=f"crfkit demo --lines {lines} --seed {seed}")
+    learned.model.with_text("blanks").save(output, notes=f"crfkit demo --lines {lines} --seed {seed}")
     for name, part in (("train.txt", known), ("test.txt", held_out)):
         data.write(os.path.join(folder, name), Columns.from_rows(part))
     console.rule(f"done in {time.perf_counter() - began:.1f} s; what to try next", align="left")
@@ -171,12 +169,11 @@ def readable(attribute: str) -> str:
 def _next(output: str, folder: str) -> list[str]:
     model = shlex.quote(output)
     train_file, test_file = (shlex.quote(os.path.join(folder, name)) for name in ("train.txt", "test.txt"))
-    echo = "echo '221B Baker St, London NW1 6XE' | tr ' ' '\\n' |"
     return [
-        f"{echo} crfkit tag {model} --print proba",
-        f"{echo} crfkit explain {model} --top 3",
         f"crfkit show {model} --label street",
+        f"crfkit explain {model} {test_file} --sequence 1 --top 3",
         f"crfkit evaluate {model} {test_file}",
         f"crfkit train {train_file} --dev {test_file} -o mine.crf",
         "crfkit demo --label-bias",
+        f"echo '221B Baker St, London NW1 6XE' | crfkit tag {model} --text",
     ]

@@ -1,7 +1,7 @@
-"""Learning on from a model: old and new data where the old ones are there, else new data and the old weights.
+"""Continued training of a model: on old and new data, or on new data with a pull to the old weights.
 
 Training only on new data forgets the old ones, wherever it starts: a penalized likelihood has one optimum.
-Where the old data are there, `joined` puts both together, and training on them from the weights of now ends
+Where the old data are there, `joined` puts both together, and training on them from the current weights ends
 where training from zero does. Where they are gone, the penalty pulls towards the old weights w0 instead of 0
 (Chelba & Acero, Adaptation of maximum entropy capitalizer, EMNLP 2004), each as firmly as the old data held
 it (h, `crfkit.training.curvature`):
@@ -12,12 +12,17 @@ Without h, one corrected address of four tokens took a parser of addresses (l2 o
 of its training data to between .575 and .993, with h to .996 or more (four corrections). Attributes, labels
 and weights that are new are added before training, so that old weights take part in it, also those of
 pairs that the new data do not show: added afterwards they would change what was learned without them.
+
+Batches that follow each other are trained on together (`start`), around the weights before the first of them:
+h of one batch after the other, at weights that fit it perfectly, holds next to nothing. On a third of those
+addresses (513 lines, then 20 batches of the other 1,000), .9955 of the labels are right then, .9901 if each
+batch has its own h, and .9973 by training on all.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -39,19 +44,17 @@ from crfkit.structures.gold import Gold
 from crfkit.structures.structure import Structure
 from crfkit.training.curvature import with_curvature
 from crfkit.training.data import TrainingData
-from crfkit.training.events import display_for
+from crfkit.training.events import Listener
 from crfkit.training.fit import Fit
 from crfkit.training.start import warm_start
 from crfkit.training.stop import Stop
 
 V = TypeVar("V")
 _UNHELD = (
-    "neither the data that the model was trained on are there (data_) nor how firmly they held its weights "
-    "(model_.curvature), so that learning on would forget them; call fit with all data, or keep one of both: "
+    "the model keeps neither its training data (data_) nor the curvature of their loss (model_.curvature): "
+    "new data would make it forget them; call fit with all data, or keep the curvature: "
     "crfkit.training.curvature.with_curvature"
 )
-
-__all__ = ["Anchored", "adapt", "continued", "joined", "united_names"]
 
 
 def joined(old: Dataset, new: Dataset, before: SequenceModel) -> Dataset:
@@ -80,11 +83,15 @@ def adapt(
     objective: Objective,
     optimizer: Optimizer | str,
     stop: Stop,
+    start: SequenceModel | None = None,
     seed: int = 0,
     threads: int | None = None,
-    progress: bool | None = False,
+    listeners: Sequence[Listener] = (),
 ) -> SequenceModel:
-    """Return a model that goes on from another one with new data; see `crfkit.train` for the arguments."""
+    """Return a model that goes on from another one with new data; see `crfkit.train` for the arguments.
+
+    Training begins at the weights of `start`, where another model than `before` knows some of the data.
+    """
     begun = time.perf_counter()
     if before.curvature is None:
         raise ValueError(_UNHELD)
@@ -92,13 +99,8 @@ def adapt(
     structure = continued(before, structure, data)
     united = UnitedData(data, before.layout, threads)
     goal = Anchored(objective, before, structure, united.names)
-    fit = Fit(united, structure, goal, features, optimizer, stop, before, seed)
-    display = display_for(progress)
-    try:
-        model = fit.run(None, None, None, [] if display is None else [display], begun)
-    finally:
-        if display is not None:
-            display.close()
+    fit = Fit(united, structure, goal, features, optimizer, stop, start or before, seed)
+    model = fit.run(None, None, None, [*listeners], begun)
     held = goal.curvature(model.layout)
     return with_curvature(model, data, objective, before=held, threads=threads)
 
@@ -217,7 +219,7 @@ def united_names(model: SequenceModel, data: Dataset) -> Dataset:
         raise ValueError(f"the attributes of the {with_names} have names, those of the {without} are ids")
     both = replace(
         data,
-        labels=Alphabet(model.labels),
+        labels=Alphabet(model.names.labels),
         attributes=Alphabet(model.attributes),
         edge_attributes=Alphabet(model.edge_attributes),
         segment_attributes=Alphabet(model.names.segment_attributes),

@@ -11,21 +11,23 @@ optimizers are frozen dataclasses, so that one may be shared by many estimators 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeAlias, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
+from crfkit.checks import seed_of, threads_of, with_flat
+from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.features import FeatureSelection
+from crfkit.structures.constraints import Constraint
 from crfkit.training.choose import objective_of
-from crfkit.training.flat import seed_of, threads_of, with_flat
-from crfkit.training.foreign import VERBS, refuse_unknown, translated
+from crfkit.training.fit import structure_of
+from crfkit.training.foreign import VERBS, refuse_unknown
 from crfkit.training.stop import Stop
-from crfkit.training.train import structure_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -36,9 +38,8 @@ else:
         return lambda cls: cls
 
 
-__all__ = ["QUERIES", "Estimator", "fixed", "learned", "unless_absent"]
-
 T = TypeVar("T")
+AnyConstraint: TypeAlias = Constraint | GlobalConstraint
 F = TypeVar("F", bound=Callable[..., Any])
 #: Queries that need probabilities of label sequences, or weights that add up.
 QUERIES: Final = (
@@ -60,9 +61,10 @@ _FLAT: Final[Mapping[str, tuple[str, ...]]] = {
     "structure": ("order", "max_length"),
     "selection": ("min_count",),
     "stop": ("max_iterations",),
+    "boosting": ("l2", "max_iterations"),
 }
 #: Parameters whose fields are parameters too, as ``objective__l2``; other dataclasses are values.
-_PARTS: Final = (*_FLAT, "optimizer", "method", "boosting", "smoothing")
+_PARTS: Final = (*_FLAT, "optimizer", "method", "smoothing")
 
 
 def _hinting(init: Callable[..., None]) -> Callable[..., None]:
@@ -71,7 +73,9 @@ def _hinting(init: Callable[..., None]) -> Callable[..., None]:
     @wraps(init)
     def checked(self: Any, *given: Any, **named: Any) -> None:
         own, kind = self._get_param_names(), type(self).__name__
-        refuse_unknown({k: v for k, v in named.items() if k not in own}, kind, own)
+        unknown = {k: v for k, v in named.items() if k not in own}
+        if unknown:
+            refuse_unknown(unknown, kind, own)
         unnamed = [f.name for f in fields(self) if f.init and not f.kw_only]
         if len(given) > len(unnamed):
             raise TypeError(
@@ -141,10 +145,17 @@ class Estimator(_Declared):
         return seed_of(self.random_state)
 
     def _part(self, name: str) -> Any:
-        """Return a part, with the flat parameters that are fields of it."""
+        """Return a part, with the flat parameters and constraints about neighbors that are fields of it."""
         given = getattr(self, name)
         flat = {each: getattr(self, each, None) for each in _FLAT[name]}
-        return with_flat(name, given, self._made(name, given), **flat)
+        part = with_flat(name, given, self._made(name, given), **flat)
+        near = split_constraints(getattr(self, "constraints", ()))[0] if name == "structure" else ()
+        if near and not (given is None or isinstance(given, str)):
+            raise ValueError(
+                f"constraints has {near[0]}, which is about neighbors, beside structure="
+                f"{type(part).__name__}(...): write structure={type(part).__name__}(constraints=[{near[0]}])"
+            )
+        return replace(part, constraints=near) if near else part
 
     def _made(self, name: str, given: Any) -> Any:
         """Return the part that a word or None stands for; others unchanged, checked."""
@@ -179,8 +190,8 @@ class Estimator(_Declared):
                     raise AttributeError(f"{kind} has no {name}: {why}")
             if name in VERBS:
                 raise AttributeError(f"{kind} has no {name}: write {VERBS[name]}")
-            asked = isinstance(getattr(type(self), name, None), property)  # of what was learned
-            if name == "model_" or (asked and "model_" not in vars(self)):
+            found = isinstance(getattr(type(self), name, None), property) or name in self.__dataclass_fields__
+            if name == "model_" or (found and "model_" not in vars(self)):
                 raise NotFittedError(f"This {kind} instance is not fitted yet: call fit before using it.")
             raise AttributeError(f"{kind!r} object has no attribute {name!r}")
 
@@ -205,14 +216,10 @@ class Estimator(_Declared):
         for key, value in params.items():
             name, inside, option = key.partition("__")
             if name not in own:
-                if not inside and translated(name):
-                    try:
-                        refuse_unknown({name: value}, type(self).__name__, own)
-                    except TypeError as error:
-                        raise ValueError(str(error)) from None
-                raise ValueError(
-                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {own!r}."
-                )
+                try:
+                    refuse_unknown({name: value}, type(self).__name__, own)
+                except TypeError as error:
+                    raise ValueError(str(error)) from None
             if inside:
                 nested[name][option] = value
             else:
@@ -231,6 +238,41 @@ class Estimator(_Declared):
         tags.target_tags.required = True
         tags.target_tags.one_d_labels = tags.target_tags.two_d_labels = False
         return tags
+
+
+def split_constraints(given: Any) -> tuple[tuple[Constraint, ...], Any]:
+    """Return the constraints about neighbors, and all else, for `check_globals`.
+
+    Examples
+    --------
+    >>> from crfkit.constraints import AtMostOnce, Forbid, Scheme
+    >>> split_constraints([Scheme("BIO"), AtMostOnce(), Forbid("a", "b")])[1]
+    (AtMostOnce(labels=None),)
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return (), given
+    every = tuple(given)
+    near = tuple(one for one in every if isinstance(one, Constraint))
+    return near, tuple(one for one in every if not isinstance(one, Constraint))
+
+
+def check_neighbors(given: Any, who: str) -> None:
+    """Refuse constraints on whole sequences, and what is none.
+
+    Examples
+    --------
+    >>> from crfkit.constraints import AtMostOnce
+    >>> check_neighbors([AtMostOnce()], "BoostedCRF")
+    Traceback (most recent call last):
+    ValueError: constraints has AtMostOnce(labels=None), and BoostedCRF keeps constraints on neighbors only: \
+write model_.constrained([...]) after fit
+    """
+    whole = check_globals(split_constraints(given)[1])
+    if whole:
+        raise ValueError(
+            f"constraints has {whole[0]}, and {who} keeps constraints on neighbors only: write "
+            "model_.constrained([...]) after fit"
+        )
 
 
 def _is_part(value: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset, labeled
-from crfkit.estimators.base import learned
+from crfkit.data.dataset import Dataset, ExtractorSpec, labeled
+from crfkit.estimators.base import check_neighbors, learned
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
@@ -24,19 +24,16 @@ from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.models.trees import Trees, columns_of
 from crfkit.structures import Chain
+from crfkit.structures.constraints import Constraint
 from crfkit.training.events import display_for
 from crfkit.training.learners.boosting import Boosted, Boosting, boost
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["BoostedCRF"]
-
-_BOOSTING: Final = Boosting()
-
 
 class BoostedCRF(SequenceQueries):
-    """A chain CRF for real-valued features that learns which conjunctions of them matter.
+    """A chain CRF on real-valued features; regression trees find the conjunctions that matter.
 
     Gradient tree boosting (Dietterich, Ashenfelter & Bulatov 2004; Gupta 2005, section 2.5): each round adds
     regression trees, grown by scikit-learn to the errors of the marginals. See
@@ -44,16 +41,20 @@ class BoostedCRF(SequenceQueries):
 
     Parameters
     ----------
-    boosting : Boosting
+    boosting : Boosting, optional
         Rounds, size of trees, shrinkage, sub-sampling: ``Boosting(rounds=200, leaves=16)``.
+    l2, max_iterations : optional
+        Fields of `boosting`, for short: its l2 and its rounds.
     structure : Chain
-        Of order 1, without the labels; it may have constraints.
+        A chain of order 1, without the labels; it may have constraints.
+    constraints : sequence of constraints
+        On neighbors, such as ``[Scheme("BIO")]``: those of `structure`, for short.
     window : int
-        Trees also test the features of so many positions before and after.
+        Trees also test the features of this number of positions before and after.
     metric : str or function
-        Of `score`, as in `ChainCRF`.
+        The score of `score`, as in `ChainCRF`.
     random_state : int, optional
-        Of sub-sampling, and of draws.
+        For sub-sampling and draws.
     n_jobs : int, optional
         Default: all cores. Results do not depend on it.
 
@@ -108,8 +109,13 @@ class BoostedCRF(SequenceQueries):
         made.window = model.feature_map.window
         return made
 
-    boosting: Boosting = _BOOSTING
+    _defaults: ClassVar[Mapping[str, Any]] = {"boosting": Boosting()}
+
+    boosting: Boosting | None = None
+    l2: float | None = None
+    max_iterations: int | None = None
     structure: Chain | str | None = None
+    constraints: Sequence[Constraint] = ()
     window: int = 0
 
     def fit(
@@ -136,9 +142,10 @@ class BoostedCRF(SequenceQueries):
         progress : bool, optional
             Show rounds; None: where standard error is a terminal.
         """
-        if not isinstance(self.boosting, Boosting):
+        if not isinstance(self.boosting, Boosting | None):
             raise TypeError(f"boosting is {self.boosting!r}, expected Boosting, as Boosting(rounds=200)")
         check_number("window", self.window, 0, whole=True)
+        check_neighbors(self.constraints, "BoostedCRF")
         given = self._part("structure")
         if not isinstance(given, Chain) or given.order != 1:
             raise ValueError(f"structure is {given.describe()}, but boosting learns chains of order 1")
@@ -160,7 +167,7 @@ class BoostedCRF(SequenceQueries):
                 trees.rows(data.batch),
                 data.batch,
                 chain,
-                self.boosting,
+                self._part("boosting"),
                 dev=judge,
                 seed=self._seed,
                 threads=self._threads,
@@ -169,7 +176,7 @@ class BoostedCRF(SequenceQueries):
         finally:
             if display is not None:
                 display.close()
-        self._learned(found, chain, trees)
+        self._learned(found, chain, trees, data.extractor)
         if found.interrupted:
             raise KeyboardInterrupt
         return self
@@ -177,7 +184,7 @@ class BoostedCRF(SequenceQueries):
     def _absent(self) -> Mapping[str, str]:
         return {"tag": "X is not tokens; use predict([x])"}
 
-    def _learned(self, found: Boosted, chain: Chain, trees: Trees) -> None:
+    def _learned(self, found: Boosted, chain: Chain, trees: Trees, made_by: ExtractorSpec | None) -> None:
         L = len(chain.labels)
         node = found.leaves["node"]
         edge = found.leaves.get("edge")
@@ -198,8 +205,9 @@ class BoostedCRF(SequenceQueries):
         w = np.concatenate([node.value, of_steps, *tables])
         self.losses_, self.dev_losses_ = found.losses, found.dev_losses
         self.n_iter_ = found.rounds
-        self.classes_ = np.array(chain.labels, dtype=object)
-        self.model_ = recorded(self, SequenceModel(chain, layout, names, w, feature_map=trees))
+        model = SequenceModel(chain, layout, names, w, made_by, feature_map=trees)
+        self.classes_ = np.array(model.labels, dtype=object)
+        self.model_ = recorded(self, model)
 
     def _labeled(self, X: Any, y: Any, known: Sequence[str] = ()) -> Dataset:
         data = read(X, None, self._threads)

@@ -14,10 +14,9 @@ from crfkit.features import Recipe
 from crfkit.models.encoding import encoded
 from crfkit.models.model import SequenceModel
 from crfkit.models.reading import read
+from crfkit.models.tags import check_tags
 from crfkit.structures import Chain
 from crfkit.structures.structure import Structure
-
-__all__ = ["ChainCRF"]
 
 
 class ChainCRF(SequenceQueries, Fitting):
@@ -41,15 +40,28 @@ class ChainCRF(SequenceQueries, Fitting):
         When training ends: ``Stop(max_iterations=50)``.
     features : "auto", str, path, Recipe, function or None
         What makes attributes of tokens: text of a template (crfkit's own, CRF++ or Wapiti), a `pathlib.Path`
-        to one, a Recipe, or a function ``f(tokens, i)`` that gives the item of a position. "auto":
-        tokens (strings, or tuples of columns) and Columns get words, shapes, prefixes and suffixes; dicts and
-        arrays are attributes. None: X is attributes.
+        to one, a kind of `crfkit.features.stock` ("ner", "pos", "chunk", "address", "segment"), a Recipe, or
+        a function ``f(tokens, i)`` that gives the item of a position. "auto": tokens (strings, or tuples of
+        columns) and Columns get words, shapes, prefixes and suffixes; dicts and arrays are attributes. None:
+        X is attributes.
+    tokenizer : Tokenizer or its name, optional
+        What cuts the text of documents, and of whatever raw text is labeled: "words", "blanks", "characters",
+        "given", or one of `crfkit.text`. Default: the documents' own tokens, else words; of a model that was
+        trained on tokens, blanks.
+    sentences : Sentences or its name
+        Where sequences begin in raw text: "rule", "lines", "blank-lines", or "none", one for each text.
+    alignment : {"expand", "contract", "unknown", "strict"}
+        What becomes of spans of documents that cut a token (`crfkit.text.alignment`).
+    scheme : str
+        The scheme of the tags in y: one of `crfkit.tags.SCHEMES`, to which y is then held; "auto" finds out.
+        Also that of the tags that spans of documents become: BIO where it is "auto".
     train_scheme : {"IO", "BIO", "BIOES", "BCEU"}, optional
         Train on other labels than those of y, which must spell segments (`crfkit.models.encoding`): "BCEU"
         has begin, continue, end and unique. Whatever the estimator returns, and ``classes_``, is as in y.
     metric : str or function
-        Of the dev set and of `score`: a name of `crfkit.metrics`, "log_prob", or a function of gold and
-        predicted labels. "auto": the F1 of entities where labels spell them, else the accuracy of tokens.
+        What judges the dev set, and what `score` gives: a name of `crfkit.metrics`, "log_prob", or a
+        function of gold and predicted labels. "auto": the F1 of entities where labels spell them, else the
+        accuracy of tokens.
     l1, l2, order, min_count, max_iterations : optional
         What everybody turns: fields of objective, structure, selection and stop, for short.
         ``ChainCRF(l2=0.1, order=2)`` is ``ChainCRF(objective=Likelihood(l2=0.1), structure=Chain(order=2))``.
@@ -74,8 +86,8 @@ class ChainCRF(SequenceQueries, Fitting):
 
     Notes
     -----
-    Options of structure, features, objective, optimizer and stop are parameters too, as in a grid search over
-    ``structure__order``, ``features__min_count``, ``objective__l2`` and ``stop__max_iterations``.
+    Options of structure, selection, objective, optimizer and stop are parameters too, as in a grid search
+    over ``structure__order``, ``selection__min_count``, ``objective__l2`` and ``stop__max_iterations``.
 
     What X and y may be: `crfkit.models.reading` and `crfkit.data.dataset`. An estimator is not a
     classifier for scikit-learn, whose classifiers have one label for each sample: cross-validation does not
@@ -94,6 +106,14 @@ class ChainCRF(SequenceQueries, Fitting):
     >>> tagger = ChainCRF(features="w[-1..1]; suffix(w, 2)[0]").fit([["the", "dog"]], [["D", "N"]])
     >>> tagger.predict([["the", "hog"]])
     [['D', 'N']]
+
+    Documents of raw text, with spans of characters:
+
+    >>> from crfkit import Doc
+    >>> docs = [Doc("Ana lives in New York.", spans=[(0, 3, "PER"), (13, 21, "LOC")])] * 5
+    >>> crf = ChainCRF(tokenizer="words").fit(docs)
+    >>> [(span.text, span.label) for span in crf.tag("In New York lives Ana.").spans]
+    [('New York', 'LOC'), ('Ana', 'PER')]
     """
 
     structure: Chain | str | None = None
@@ -115,4 +135,6 @@ class ChainCRF(SequenceQueries, Fitting):
         return self._encoded(data if y is None else labeled(data, y, Alphabet()))
 
     def _encoded(self, data: Dataset) -> Dataset:
+        if self._scheme is not None:
+            check_tags(data.labels.strings(), self._scheme)
         return data if self.train_scheme is None else encoded(data, self.train_scheme)

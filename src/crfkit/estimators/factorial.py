@@ -17,11 +17,8 @@ from crfkit.inference.methods.method import Method
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.grounding import Grounding, Samples
 from crfkit.models.grounding.sequences import Sequences, columns_in, form_of, label_ids
-from crfkit.models.model import Metric
-from crfkit.models.reading import recipe_of
+from crfkit.models.reading import recipe_for
 from crfkit.structures.graphs.graph import Graph
-
-__all__ = ["FactorialCRF"]
 
 
 class FactorialCRF(ReadyMade):
@@ -35,17 +32,17 @@ class FactorialCRF(ReadyMade):
     ----------
     links : "all", "none", or list of pairs
         Which columns are joined: every two, or pairs of their names, as in ``[("pos", "chunk")]``.
-    features : str, path or Recipe, optional
-        As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
+    features : "auto", str, path, Recipe, function or None
+        As in `ChainCRF`.
     l1, l2, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
-    objective, optimizer, selection, stop, random_state, n_jobs
+    objective, optimizer, selection, stop, init, restarts, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Who sums, in training and in `predict_proba`.
+        The inference method of training and of `predict_proba`.
     metric : str or function
-        Of each column; `score` is their mean. "auto": the F1 of entities where labels spell them, else the
-        accuracy of tokens, in which labels of None do not count.
+        The score of each column; `score` is their mean. "auto": the F1 of entities where labels spell them,
+        else the accuracy of tokens, in which labels of None do not count.
 
     Attributes
     ----------
@@ -82,8 +79,7 @@ class FactorialCRF(ReadyMade):
     _budget: ClassVar[int] = 2**27  #: cells of a sequence that is summed exactly
 
     links: Literal["all", "none"] | Sequence[tuple[str, str]] = "all"
-    features: Any = None
-    metric: Metric | str = "auto"
+    features: Any = "auto"
 
     def _method(self) -> Method | str | None:
         return Auto(budget=self._budget) if self.method is None else self.method
@@ -91,7 +87,8 @@ class FactorialCRF(ReadyMade):
     def _grounded(self, X: Any, y: Any) -> tuple[Graph, Grounding, Samples, dict[str, Any]]:
         form = form_of(y)
         columns = columns_in(y, form)
-        grounding = Sequences(tuple(columns), tuple(self._lines([*columns])), form, recipe_of(self.features))
+        recipe = recipe_for(self.features, X, gold=False)
+        grounding = Sequences(tuple(columns), tuple(self._lines([*columns])), form, recipe)
         samples = grounding.samples(X, self._threads)
         alphabets = {name: Alphabet() for name in columns}
         labels = {name: label_ids(samples, y, alphabets[name], name) for name, y in columns.items()}
@@ -105,7 +102,7 @@ class FactorialCRF(ReadyMade):
 
     @classmethod
     def _told(cls, model: GraphModel) -> dict[str, Any] | None:
-        found = model.grounding
+        found = model.feature_map
         if not isinstance(found, Sequences) or found.form == "labels":
             return None
         links = [line.kinds for line in found.lines if line.offsets == (0, 0)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -11,27 +12,42 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import weights_of
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.data.dataset import Dataset, ExtractorSpec, spelled_number
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
-from crfkit.estimators.base import fixed, learned, unless_absent
-from crfkit.estimators.inputs import AnyConstraint, itemized, recipe_for, split_constraints
-from crfkit.estimators.keeping import InFiles, recorded
+from crfkit.estimators.base import AnyConstraint, fixed, learned, split_constraints, unless_absent
+from crfkit.estimators.documents import Documented
+from crfkit.estimators.keeping import OF_FEATURES, InFiles, recorded
 from crfkit.estimators.parameters import Trained
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import check_globals
+from crfkit.metrics.rule import AUTO
 from crfkit.models.model import Metric, SequenceModel
-from crfkit.models.reading import read
+from crfkit.models.reading import are_docs, itemized, read, recipe_for
 from crfkit.structures.structure import Structure
+from crfkit.tags.schemes import canonical
 from crfkit.training.curvature import with_curvature
+from crfkit.training.events import Listener
 from crfkit.training.fit import Init
+from crfkit.training.foreign import refuse_in_fit
+from crfkit.training.runs.checkpoint import Checkpoints
 from crfkit.training.runs.convergence import WarnedLast, pass_on
 from crfkit.training.train import train
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Fitting", "has_gold", "weighted"]
+
+@dataclass(frozen=True)
+class Call:
+    """What one call of `fit` says beside X and y."""
+
+    dev: Dataset | None = None
+    unlabeled: Dataset | None = None
+    init: Init = None  #: in place of that of the estimator
+    checkpoint: str | os.PathLike[str] | Checkpoints | None = None
+    listeners: Sequence[Listener] = ()
+    progress: bool | None = False
 
 
 def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
@@ -40,26 +56,25 @@ def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
     return data if weight is None else replace(data, batch=replace(data.batch, weight=weight))
 
 
-class Fitting(InFiles, Trained):
+class Fitting(Documented, InFiles, Trained):
     """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives.
 
     What becomes of X and y is up to the structure: `_prepared` and `_judged`.
     """
 
-    _needed: ClassVar[Mapping[str, str]] = {
-        "features": "features is a function, which a file cannot hold: pickle the estimator, or train a "
-        "model on the items that the function makes, and save that"
-    }
+    _needed: ClassVar[Mapping[str, str]] = OF_FEATURES
     structure: Any = None
     features: Any = "auto"
     init: Init = None
     metric: Metric | str = "auto"
+    scheme: str = "auto"  #: of the tags in y
     constraints: Sequence[AnyConstraint] = ()  #: on neighbors, and on whole sequences
 
     model_: SequenceModel = learned()
     classes_: NDArray[np.object_] = learned()
     n_iter_: int = learned()
     _data_held: Dataset | None = fixed()  #: `data_`
+    _since: tuple[SequenceModel, Dataset] | None = fixed()  #: the model of data that are gone, those since
 
     def _prepared(
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
@@ -75,20 +90,14 @@ class Fitting(InFiles, Trained):
         raise NotImplementedError
 
     @property
+    def _scheme(self) -> str | None:
+        """The scheme of the tags in y; None where the tags say it."""
+        return None if self.scheme == AUTO else canonical(self.scheme)
+
+    @property
     def _whole(self) -> Any:
         """The constraints on whole sequences."""
         return split_constraints(self.constraints)[1] if self.constraints else ()
-
-    def _part(self, name: str) -> Any:
-        """Return a part; the structure keeps the constraints about neighbors."""
-        part = super()._part(name)
-        near = split_constraints(self.constraints)[0] if self.constraints and name == "structure" else ()
-        if near and not (self.structure is None or isinstance(self.structure, str)):
-            raise ValueError(
-                f"constraints has {near[0]}, which is about neighbors, beside structure="
-                f"{type(part).__name__}(...): write structure={type(part).__name__}(constraints=[{near[0]}])"
-            )
-        return replace(part, constraints=near) if near else part
 
     def _read_by(self, X: Any, y: Any) -> tuple[Any, Recipe | None]:
         """Return X as attributes or as what a recipe reads, and the recipe."""
@@ -107,7 +116,10 @@ class Fitting(InFiles, Trained):
         dev: Any = None,
         sample_weight: ArrayLike | None = None,
         unlabeled: Any = None,
+        checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+        listeners: Sequence[Listener] = (),
         progress: bool | None = False,
+        **others: Any,
     ) -> Self:
         """Train on sequences, and forget what was learned before.
 
@@ -116,8 +128,8 @@ class Fitting(InFiles, Trained):
 
         Parameters
         ----------
-        X : list of sequences, Dataset, Columns or Batch
-            See `crfkit.models.reading`.
+        X : list of sequences, documents, Dataset, Columns or Batch
+            See `crfkit.models.reading`. Documents of raw text (`crfkit.Doc`) bring their labels as spans.
         y : list of lists
             One label for each position; None where it is not known or for a whole sequence, a set where it
             is one of several, a dict where they have probabilities (`crfkit.data.dataset`). `SemiCRF` also
@@ -130,19 +142,32 @@ class Fitting(InFiles, Trained):
             Weight of each sequence: 2 is as if it were there twice.
         unlabeled : list of sequences, Dataset or Columns, optional
             Further sequences without labels, for the objectives "entropy" and "posterior".
+        checkpoint : path or Checkpoints, optional
+            A folder: training goes on from the checkpoint there, with the same result as if it had never
+            been interrupted.
+        listeners : sequence of functions
+            Each is called with every event; see `crfkit.training.events`.
         progress : bool, optional
             Show progress; None: where standard error is a terminal.
+        **others
+            There are none: what other tools call these is answered with what to write.
         """
-        check_globals(self._whole)
+        refuse_in_fit(others)
+        if self.constraints != ():
+            check_globals(self._whole)
+        X, y, docs = self._learning(X, y)
         X, recipe = self._read_by(X, y)
+        self._check_text(recipe)
         data, structure = self._prepared(X, y, recipe, (), None)
         made_by = None if data.extractor is None else data.extractor.recipe
         judged = self._dev(dev, made_by or recipe, structure)
         more = None
         if unlabeled is not None:
+            unlabeled = self._unfolded(unlabeled, spec=self._reads.spec)[0]
             more = read(itemized(self.features, unlabeled), made_by or recipe, self._threads)
-        data = weighted(data, sample_weight)
-        return self._fitted(data, structure, recipe, progress, judged, unlabeled=more)
+        data = weighted(data, self._by_sentence(sample_weight, docs))
+        call = Call(judged, more, None, checkpoint, listeners, progress)
+        return self._fitted(data, structure, recipe, call)
 
     @property
     def data_(self) -> Dataset:
@@ -157,10 +182,10 @@ class Fitting(InFiles, Trained):
     @data_.deleter
     def data_(self) -> None:
         self.model_ = self._without_data()
-        self._data_held = None
+        self._data_held = self._since = None
 
     def _without_data(self) -> SequenceModel:
-        """Return the model with what it needs to learn on without data."""
+        """Return the model with what it needs to learn from new data alone."""
         held, model = self._data_held, self.model_
         if held is None or model.curvature is not None:
             return model
@@ -169,6 +194,7 @@ class Fitting(InFiles, Trained):
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: not the data."""
         state: dict[str, Any] = {**super().__getstate__()}
+        state.pop("_since", None)
         if state.pop("_data_held", None) is not None:
             state["model_"] = self._without_data()
         return state
@@ -188,78 +214,82 @@ class Fitting(InFiles, Trained):
         self,
         X: Any,
         y: Any = None,
-        classes: Sequence[str] | None = None,
+        *,
+        classes: Sequence[str | int] | None = None,
         sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
     ) -> Self:
-        """Learn on from what was learned before, and keep it; without anything, as `fit` does.
+        """Learn from new data too, and keep what was learned before; without anything, as `fit` does.
 
         An estimator holds the data that it was trained on (`data_`), and trains on these and the new ones
         from the weights that it has, which ends where `fit` on both does. Where the data are gone (after
         ``del estimator.data_``, in a pickle's copy), moves away from the weights before are penalized by how
-        firmly the old data held them (`crfkit.estimators.adapting`); the optimizer must then need only values
+        firmly the old data held them (`crfkit.estimators.adapting`), and the data since are held in their
+        stead; the optimizer must then need only values
         and gradients, as "lbfgs" does, which is what "auto" takes. Where that is not known either, as of a
         perceptron, it is refused. New attributes and labels are added.
 
         Parameters
         ----------
-        X, y, sample_weight, progress
+        X, y, sample_weight
             As in `fit`.
         classes : list of str, optional
             Labels that there are, seen or not.
         """
-        check_globals(self._whole)
+        if self.constraints != ():
+            check_globals(self._whole)
         before: SequenceModel | None = getattr(self, "model_", None)
+        X, y, docs = self._learning(X, y)
         X, recipe = self._read_by(X, y)
+        self._check_text(recipe)
         if before is not None and recipe is not None and recipe.lacks_mean:
             recipe = before.recipe or recipe  # with the mean of what was learned first
-        known = [*(() if before is None else before.answers), *(classes or ())]
+        known = [*(() if before is None else before.answers), *map(spelled_number, classes or ())]
         data, structure = self._prepared(X, y, recipe, known, before)
-        data = weighted(data, sample_weight)
+        data = weighted(data, self._by_sentence(sample_weight, docs))
         if before is None:
-            return self._fitted(data, structure, recipe, progress)
+            return self._fitted(data, structure, recipe, Call())
         held = self._data_held
         if held is not None:
             both = joined(held, data, before)
             # Averages of a perceptron go on from a start that no longer has a mistake to learn from.
             start = before if self._part("objective").minimizes else None
-            return self._fitted(both, continued(before, structure, both), recipe, progress, init=start)
+            return self._fitted(both, continued(before, structure, both), recipe, Call(init=start))
+        anchor = before
+        if self._since is not None:
+            anchor, earlier = self._since
+            data = joined(earlier, data, before)
+            structure = continued(before, structure, data)
         with WarnedLast():
             model = adapt(
-                before,
+                anchor,
                 data,
                 structure=structure,
                 features=self._part("selection"),
                 objective=self._part("objective"),
                 optimizer=self.optimizer,
                 stop=self._part("stop"),
+                start=before,
                 seed=self._seed,
                 threads=self._threads,
-                progress=progress,
             )
+            self._since = anchor, data
             return self._learned(_with(model, recipe))
 
-    def _fitted(
-        self,
-        data: Dataset,
-        structure: Structure,
-        recipe: Recipe | None,
-        progress: bool | None,
-        dev: Dataset | None = None,
-        init: Init = None,
-        unlabeled: Dataset | None = None,
-    ) -> Self:
-        """Train on data, and hold them where there is learning on."""
+    def _fitted(self, data: Dataset, structure: Structure, recipe: Recipe | None, call: Call) -> Self:
+        """Train on data, and hold them where there is `partial_fit`."""
         data = data.freeze()  # the model takes these very alphabets, so that ids need no renaming
         with WarnedLast():
-            model = self._train(data, structure, progress, dev, init, unlabeled)
-            self._data_held = None if "partial_fit" in self._absent() else data
+            model = self._train(data, structure, call)
+            self._data_held, self._since = None if "partial_fit" in self._absent() else data, None
             return self._learned(_with(model, recipe))
 
     def _dev(self, dev: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:
         """Return the data to score on, of a pair (X, y) or of data with labels."""
         if dev is None:
             return None
+        if are_docs(dev):
+            X, y, _ = self._unfolded(dev, spec=self._reads.spec)
+            return self._judged(itemized(self.features, X), y, recipe, structure)
         if isinstance(dev, Dataset | Batch | Columns):
             return self._judged(itemized(self.features, dev), None, recipe, structure)
         if not isinstance(dev, tuple) or len(dev) != 2:
@@ -269,35 +299,29 @@ class Fitting(InFiles, Trained):
             )
         return self._judged(itemized(self.features, dev[0]), dev[1], recipe, structure)
 
-    def _train(
-        self,
-        data: Dataset,
-        structure: Structure,
-        progress: bool | None,
-        dev: Dataset | None = None,
-        init: Init = None,
-        unlabeled: Dataset | None = None,
-    ) -> SequenceModel:
+    def _train(self, data: Dataset, structure: Structure, call: Call) -> SequenceModel:
         return train(
             data,
-            dev,
-            unlabeled=unlabeled,
+            call.dev,
+            unlabeled=call.unlabeled,
             structure=structure,
             selection=self._part("selection"),
             objective=self._part("objective"),
             optimizer=self.optimizer,
-            init=self.init if init is None else init,
+            init=self.init if call.init is None else call.init,
             metric=self._dev_metric,
             stop=self._part("stop"),
             random_state=self._seed,
             n_jobs=self._threads,
-            progress=progress,
+            checkpoint=call.checkpoint,
+            listeners=call.listeners,
+            progress=call.progress,
         )
 
     def _learned(self, model: SequenceModel) -> Self:
-        model = model.constrained(self._whole) if len(self._whole) else model
+        model = self._with_text(model.constrained(self._whole) if len(self._whole) else model)
         self.model_ = recorded(self, model)
-        self.classes_ = np.array(model.answers, dtype=object)
+        self.classes_ = np.array(model.labels, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         pass_on(model.training)
         return self

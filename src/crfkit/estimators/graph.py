@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from crfkit.estimators.base import learned
 from crfkit.estimators.graph_queries import GraphQueries
 from crfkit.estimators.keeping import recorded
 from crfkit.estimators.parameters import Trained
@@ -26,8 +28,6 @@ from crfkit.training.train import train
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["GraphCRF"]
-
 
 class GraphCRF(GraphQueries, Trained):
     """A conditional random field on general graphs.
@@ -41,17 +41,21 @@ class GraphCRF(GraphQueries, Trained):
     optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one; "em" is expectation maximization, for hidden labels.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Who sums and maximizes in training, and who sums in `predict_proba` and `log_prob`. Default:
-        exact where the tables of a component have at most 2**22 cells, else belief propagation;
-        ``inference_info_`` and ``model_.training.notes`` say which.
+        The inference method of training, of `predict_proba` and of `log_prob`. Default: exact where the
+        tables of a component have at most 2**22 cells, else belief propagation; ``inference_info_`` and
+        ``model_.training.notes`` say which.
     selection : FeatureSelection, or one of "observed", "all"
         Which weights attributes get: for the labels that they occur with, or for all.
     stop : Stop
         When training ends.
-    init : {"piecewise", "zero"}, GraphModel or array [F], optional
+    init : {"piecewise", "alone", "drawn", "zero"}, GraphModel or array [F], optional
         Where training starts. "piecewise": where the objective is not convex (belief propagation, mean field,
-        hidden labels), at the weights of a short piecewise training, and else at 0. A model of the same graph
-        is a warm start: weights are matched by the names of attributes.
+        hidden labels), at the weights of a short piecewise training, and else at 0. "alone": there at the
+        weights of variables without links; "drawn": from these on by persistent contrastive divergence, for
+        likelihoods by messages on large graphs. A model of the same graph is a warm start: weights are
+        matched by the names of attributes. One network of which half of the labels or more are hidden begins
+        "alone" unless `init` is "zero" or weights, and links are kept as far as they help to find known
+        labels that are held out.
     restarts : int
         Where labels are hidden, training begins so often from other random weights, and the best result is
         kept: by the dev set where there is one, else by the objective.
@@ -71,6 +75,8 @@ class GraphCRF(GraphQueries, Trained):
         The weights; ``model_.tables()`` shows them by clique, ``model_.training`` how they were learned.
     inference_info_ : How
         How the last evaluation of training was answered, graph by graph: ``inference_info_.exact.mean()``.
+    classes_ : dict
+        Kind -> its labels, as text where they have no names.
     n_iter_ : int
         Iterations of the training that was kept.
 
@@ -105,6 +111,8 @@ class GraphCRF(GraphQueries, Trained):
     restarts: int = 1
     metric: GraphMetric | str = "auto"
 
+    classes_: dict[str, NDArray[np.object_]] = learned()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False  # the labels are in X
@@ -113,11 +121,19 @@ class GraphCRF(GraphQueries, Trained):
 
     @classmethod
     def _told(cls, model: GraphModel) -> dict[str, Any] | None:
-        return {"graph": model.graph} if model.grounding is None else None
+        return {"graph": model.graph} if model.feature_map is None else None
+
+    def _hold(self, model: Any) -> None:
+        super()._hold(model)
+        self.classes_ = self._named(model)
+
+    @staticmethod
+    def _named(model: GraphModel) -> dict[str, NDArray[np.object_]]:
+        return {kind: np.array(labels, dtype=object) for kind, labels in model.labels.items()}
 
     @property
     def _summing(self) -> Method:
-        return training_method(self.method)
+        return training_method(self.method, rough=False)
 
     def fit(
         self,
@@ -183,5 +199,6 @@ class GraphCRF(GraphQueries, Trained):
             assert self.model_.info is not None
             self.inference_info_ = self.model_.info
             self.n_iter_ = 0 if self.model_.training is None else self.model_.training.iterations
+            self.classes_ = self._named(self.model_)
         pass_on(self.model_.training)
         return self

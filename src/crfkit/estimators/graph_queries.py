@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
 
-__all__ = ["GraphQueries"]
-
 
 class GraphQueries(Judged, InFiles):
     """Queries of an estimator with a fitted model of graphs.
@@ -153,7 +151,7 @@ class GraphQueries(Judged, InFiles):
         X, y
             As in `fit`. Labels that are not known do not count.
         metric : str or function, optional
-            Of graphs "auto", "accuracy", "log_prob" or a function of gold and predicted labels by kind; of
+            For graphs "auto", "accuracy", "log_prob" or a function of gold and predicted labels by kind; for
             samples also other names of `crfkit.metrics.METRICS`, and functions are of lists of labels.
             Default: that of the estimator.
         groups : sequence [N], optional
@@ -184,7 +182,10 @@ class GraphQueries(Judged, InFiles):
     def _foreign(cls, model: Any) -> str:
         if not isinstance(model, GraphModel):
             return "a model of sequences"
-        return "" if cls._told(model) is not None else repr(model)
+        if cls._told(model) is not None:
+            return ""
+        made = model.feature_map
+        return f"{model!r}, " + ("without a map of samples" if made is None else f"with a map of {made.kind}")
 
     @classmethod
     def _of_model(cls, model: Any) -> Self:

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.checks import check_choice
+from crfkit.errors import warn_about
 from crfkit.estimators.ready import ReadyMade
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.grounding import Grounding, Samples
 from crfkit.models.grounding.images import DIRECTIONS, PIXEL, Images, images_in, pixels_in
+from crfkit.objectives import PseudoLikelihood
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
-
-__all__ = ["GridCRF"]
+from crfkit.training.graphs.fit import GraphInit
 
 
 class GridCRF(ReadyMade):
@@ -38,13 +39,19 @@ class GridCRF(ReadyMade):
         y has this where a pixel has no label: it is left out or summed out, by the objective.
     objective : an objective, or its name
         ``PseudoLikelihood()`` needs no sums over images and is faster, but it ties neighbors too strongly
-        where labels come in large areas; compare both on a dev set.
+        where labels come in large areas, and `fit` warns of it; compare both on a dev set.
     l1, l2, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
-    optimizer, selection, stop, random_state, n_jobs
+    init : {"drawn", "alone", "piecewise", "zero"}, GraphModel or array [F], optional
+        As in `GraphCRF`. By default training begins with draws, and ends there where messages do not rest,
+        with a warning; where labels would be worse than those of pixels alone, links are weakened, and
+        ``model_.training.notes`` says so.
+    optimizer, selection, stop, restarts, random_state, n_jobs
         As in `GraphCRF`.
+    metric : str or function
+        What judges the dev set, and what `score` gives; "auto": the accuracy of pixels.
     method : a method of `crfkit.inference.methods`, or its name, optional
-        Who sums, in training and in `predict_proba`. Default: exact for small images, else belief
+        The inference method of training and of `predict_proba`. Default: exact for small images, else belief
         propagation. The best labeling is found by cuts, TRW-S and others.
 
     Attributes
@@ -76,10 +83,16 @@ class GridCRF(ReadyMade):
     channels: Sequence[int] | None = None
     tying: Literal["free", "symmetric", "same", "potts"] = "free"
     void: int = -1
+    init: GraphInit = "drawn"
 
     def _grounded(self, X: Any, y: Any) -> tuple[Graph, Grounding, Samples, dict[str, Any]]:
         if self.contrast is not None:
             check_choice("contrast", self.contrast, ("exp",))
+        if self._part("objective").name == PseudoLikelihood.name:
+            warn_about(
+                "pseudo-likelihood ties pixels of smooth images so strongly that one label may fill them: "
+                "compare it with the default, Likelihood(), on images that were not trained on"
+            )
         images = images_in(X)
         if not images:
             raise ValueError("X has no images")
@@ -100,7 +113,7 @@ class GridCRF(ReadyMade):
 
     @classmethod
     def _told(cls, model: GraphModel) -> dict[str, Any] | None:
-        found = model.grounding
+        found = model.feature_map
         if not isinstance(found, Images):
             return None
         return {
@@ -113,5 +126,5 @@ class GridCRF(ReadyMade):
 
     def _hold(self, model: Any) -> None:
         super()._hold(model)
-        assert isinstance(model.grounding, Images)
-        self.classes_, self.n_features_in_ = model.grounding.labels, model.grounding.features
+        assert isinstance(model.feature_map, Images)
+        self.classes_, self.n_features_in_ = model.feature_map.labels, model.feature_map.features

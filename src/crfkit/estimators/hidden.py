@@ -12,12 +12,11 @@ from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled
-from crfkit.estimators.base import fixed
-from crfkit.estimators.fitting import Fitting, has_gold
+from crfkit.estimators.base import check_neighbors, fixed
+from crfkit.estimators.fitting import Call, Fitting, has_gold
 from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
-from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.layout import Layout
 from crfkit.models.model import SequenceModel
 from crfkit.models.reading import read
@@ -25,15 +24,14 @@ from crfkit.models.scores import DECISIONS
 from crfkit.models.states import States, barred, state_names
 from crfkit.optimize.problem import End
 from crfkit.structures import Chain
-from crfkit.structures.constraints import Resolved
+from crfkit.structures.constraints import Constraint, Resolved
 from crfkit.structures.gold import kind_of_gold
 from crfkit.structures.structure import Structure
 from crfkit.training.fit import Init
+from crfkit.training.runs.checkpoint import within
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["HiddenChainCRF", "HiddenStates"]
 
 
 _SPREAD: Final = 0.5  #: standard deviation of the first weights; at 0 the states of a label stay the same
@@ -47,7 +45,8 @@ class HiddenStates(Fitting):
     structure: Chain | str | None = None
     order: int | None = None
     init: Init = fixed()
-    constraints: Sequence[GlobalConstraint] = fixed(())
+    constraints: Any = fixed(())
+    scheme: str = fixed("auto")
 
     def _absent(self) -> Mapping[str, str]:
         paths = "a label sequence is a sum over many paths of states; use predict_proba, or sample"
@@ -95,15 +94,7 @@ class HiddenStates(Fitting):
         forbidden = barred(states, *allowed) if allowed else ()
         return states.sets(data), Chain(order=chain.order, constraints=forbidden)
 
-    def _train(
-        self,
-        data: Dataset,
-        structure: Structure,
-        progress: bool | None,
-        dev: Dataset | None = None,
-        init: Init = None,
-        unlabeled: Dataset | None = None,
-    ) -> SequenceModel:
+    def _train(self, data: Dataset, structure: Structure, call: Call) -> SequenceModel:
         """Return the best of several starts: by the dev set where there is one, else by the objective.
 
         Where no label has more than one state, nothing is hidden: the loss is convex, and one start is
@@ -113,15 +104,17 @@ class HiddenStates(Fitting):
         if self.restarts < 1:
             raise ValueError(f"restarts is {self.restarts}, expected 1 or more")
         if kind_of_gold(data.batch) == "path":
-            return super()._train(data, structure, progress, dev, None, unlabeled)
+            return super()._train(data, structure, call)
         found: list[SequenceModel] = []
         seed = self._seed
         for r in range(self.restarts):
-            found.append(super()._train(data, structure, progress, dev, _random(seed, r), unlabeled))
+            keep = call.checkpoint if self.restarts == 1 else within(call.checkpoint, f"start-{r}")
+            start = replace(call, init=_random(seed, r), checkpoint=keep)
+            found.append(super()._train(data, structure, start))
             made = found[-1].training
             if made is not None and made.end == End.INTERRUPTED.value:
                 break
-        return max(found, key=lambda model: _goodness(model, dev is not None))
+        return max(found, key=lambda model: _goodness(model, call.dev is not None))
 
 
 def _random(seed: int, restart: int) -> Callable[[Any, Layout], Floats]:
@@ -140,7 +133,7 @@ def _goodness(model: SequenceModel, judged: bool) -> float:
 
 
 class HiddenChainCRF(HiddenStates, SequenceQueries):
-    """A chain with hidden states of each label: the latent-dynamic CRF of Morency, Quattoni & Darrell (2007).
+    """A chain CRF with hidden states for each label: the LDCRF of Morency, Quattoni & Darrell (2007).
 
     A label may have phases that y does not show, such as the stroke and the retraction of a gesture. Each
     label has states of its own, a chain of states is learned, and only the sum over the states of the gold
@@ -157,14 +150,16 @@ class HiddenChainCRF(HiddenStates, SequenceQueries):
         `predict` returns the label whose states have the highest sum of probabilities at each position, or
         the labels of the best path of states.
     structure : Chain, or "chain"
-        Of order 1 or more; its constraints are those of the labels, and hold for their states.
+        A chain of order 1 or more; its constraints are those of the labels, and hold for their states.
+    constraints : sequence of constraints
+        On neighbors, such as ``[Scheme("BIO")]``: those of `structure`, for short.
     objective : Likelihood
         Others need to know every state.
     optimizer : an optimizer, its name, or "auto"
         "em" is expectation maximization (`crfkit.optimize.EM`); others follow the gradient.
     l1, l2, order, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
-    selection, stop, features, metric, random_state, n_jobs
+    selection, stop, features, tokenizer, sentences, alignment, metric, random_state, n_jobs
         As in `ChainCRF`; the seed is also that of the first weights.
 
     Attributes
@@ -192,6 +187,7 @@ class HiddenChainCRF(HiddenStates, SequenceQueries):
     """
 
     decoding: Literal["posterior", "viterbi"] = "posterior"
+    constraints: Sequence[Constraint] = ()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a new `decoding` also holds for what was learned, and for ``model_``."""
@@ -223,6 +219,7 @@ class HiddenChainCRF(HiddenStates, SequenceQueries):
         self, X: Any, y: Any, recipe: Recipe | None, known: Sequence[str], before: SequenceModel | None
     ) -> tuple[Dataset, Structure]:
         check_choice("decoding", self.decoding, DECISIONS)
+        check_neighbors(self.constraints, "HiddenChainCRF")
         data = read(X, recipe, self._threads, gold=y is None)
         if y is not None:
             data = labeled(data, y, Alphabet(known))

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset, labeled
+from crfkit.data.dataset import Dataset, labeled, spelled_number
 from crfkit.estimators.base import fixed
 from crfkit.estimators.hidden import HiddenStates
 from crfkit.estimators.judged import Judged
 from crfkit.features import Recipe
-from crfkit.metrics.comparison import Columns, Compared, log_prob
+from crfkit.metrics.comparison import Columns, Compared, log_prob, name_of
 from crfkit.metrics.rule import LOG_PROB, check_known, judge_for
 from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import read
@@ -27,8 +27,6 @@ from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
     pass
-
-__all__ = ["HiddenSequenceCRF"]
 
 
 class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
@@ -49,7 +47,7 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         Its order; constraints are not for labels of whole sequences.
     l1, l2, order, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
-    objective, optimizer, selection, stop, features, random_state, n_jobs
+    objective, optimizer, selection, stop, features, metric, random_state, n_jobs
         As in `HiddenChainCRF`.
 
     Attributes
@@ -77,7 +75,9 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
     """
 
     states: int | Mapping[str, int] = 3
-    metric: Metric | str = fixed("auto")
+    tokenizer: Any = fixed()
+    sentences: Any = fixed("none")
+    alignment: Any = fixed("expand")
 
     def predict(self, X: Any) -> NDArray[np.object_]:
         """Return the most probable label of each sequence, [N]."""
@@ -90,15 +90,15 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         found = self.predict(X)
         if y is None:
             raise ValueError("y is missing; give one label for each sequence")
-        gold = [str(label) for label in y]
+        gold = [*y]
         if len(gold) != len(found):
             raise ValueError(f"X has {counted(len(found), 'sequence')}, y has {len(gold)} labels")
-        check_known([gold], self.classes_.tolist())
+        check_known([[str(label) for label in gold]], [str(label) for label in self.classes_])
         if metric == LOG_PROB:
             judge: Any = log_prob(self.log_prob(X, gold), np.ones(len(gold), np.int64))
         else:
             judge = judge_for(metric, "accuracy")
-        return Columns.of([[label] for label in gold], [[label] for label in found], judge)
+        return Columns.of([[str(label)] for label in gold], [[str(label)] for label in found], judge)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label for each sequence, [N, L]; columns are ``classes_``."""
@@ -113,14 +113,15 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def log_prob(self, X: Any, y: Any) -> Floats:
-        """Return log p(y | x) of the label of each sequence, [N]; -inf of labels that are new."""
+    def log_prob(self, X: Any, y: Any = None) -> Floats:
+        """Return log p(y | x) of the label of each sequence, [N]; -inf of labels that are new, 0 of None."""
         p = np.column_stack([self.predict_log_proba(X), np.full(len(X), -np.inf)])
         place = {label: i for i, label in enumerate(self.classes_)}
-        given = list(y)
+        given = [None] * len(p) if y is None else list(y)
         if len(given) != len(p):
             raise ValueError(f"X has {counted(len(p), 'sequence')}, y has {len(given)} labels")
-        return np.asarray(p[np.arange(len(p)), [place.get(label, -1) for label in given]])
+        found = p[np.arange(len(p)), [place.get(label, -1) for label in given]]
+        return np.where([label is None for label in given], 0.0, found)
 
     def entropy(self, X: Any) -> Floats:
         """Return the entropy of the label of each sequence in nats, [N]."""
@@ -129,11 +130,19 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
 
     def _hold(self, model: Any) -> None:
         super()._hold(model)
-        self.classes_ = np.array(model.answers, dtype=object)
+        self.classes_ = np.array(model.labels, dtype=object)
 
     @property
     def _dev_metric(self) -> Metric | str:
-        return "sequence_accuracy"
+        if self.metric == LOG_PROB:
+            return LOG_PROB
+        judge = judge_for(self.metric, "sequence_accuracy")
+
+        def of_sequences(gold: list[list[str]], found: list[list[str]]) -> float:
+            return float(judge(*([labels[:1] for labels in each if labels] for each in (gold, found))))
+
+        of_sequences.__name__ = name_of(judge)
+        return of_sequences
 
     def _rules(self, names: Sequence[str]) -> Resolved | None:
         if getattr(self._part("structure"), "constraints", ()):
@@ -153,14 +162,15 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         if not len(data):
             raise ValueError("X has no sequences (0 samples): there is nothing to learn from")
         labels = _labels(y, data.batch.seq_ptr)
-        names = sorted({*known, *labels})
+        names = sorted({*known, *labels}, key=None if isinstance(y[0], str) else int)
         if len(names) < 2:
             raise ValueError(f"y has one label only, {names[0]!r}: training needs two labels or more")
-        return self._stated(labeled(data, _spread(labels, data.batch.seq_ptr), Alphabet(names)))
+        return self._stated(labeled(data, spread(y, data.batch.seq_ptr), Alphabet(names)))
 
     def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self._threads)
-        return labeled(data, _spread(_labels(y, data.batch.seq_ptr), data.batch.seq_ptr), Alphabet())
+        _labels(y, data.batch.seq_ptr)
+        return labeled(data, spread(y, data.batch.seq_ptr), Alphabet())
 
 
 def _labels(y: Any, seq_ptr: Pointers) -> list[str]:
@@ -171,14 +181,14 @@ def _labels(y: Any, seq_ptr: Pointers) -> list[str]:
     if len(labels) != N:
         raise ValueError(f"X has {counted(N, 'sequence')}, y has {len(labels)} labels")
     for n, label in enumerate(labels):
-        if not isinstance(label, str):
+        if not isinstance(spelled_number(label), str):
             raise TypeError(
                 f"y[{n}] is {label!r:.60}, of type {type(label).__name__}; expected one label for the whole "
-                f"sequence, a string such as {str(n % 2)!r}"
+                "sequence, a string or a whole number"
             )
-    return [str(label) for label in labels]
+    return [*map(spelled_number, labels)]
 
 
-def _spread(labels: Sequence[str], seq_ptr: Pointers) -> list[list[str]]:
+def spread(labels: Sequence[Any], seq_ptr: Pointers) -> list[list[Any]]:
     """Return the label of each sequence at each of its positions."""
     return [[label] * T for label, T in zip(labels, np.diff(seq_ptr).tolist(), strict=True)]

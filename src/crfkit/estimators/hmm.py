@@ -15,7 +15,7 @@ from crfkit import inference
 from crfkit.arrays import Floats, weights_of
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.dataset import Dataset, labeled
+from crfkit.data.dataset import Dataset, labeled, spelled_number
 from crfkit.estimators.adapting import united_names
 from crfkit.estimators.base import learned, unless_absent
 from crfkit.estimators.fitting import has_gold, weighted
@@ -29,8 +29,6 @@ from crfkit.training.learners.generative import Observed, Smoothing, baum_welch,
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["HMM"]
 
 _SMOOTHING: Final = Smoothing()
 
@@ -58,7 +56,7 @@ class HMM(SequenceQueries):
     metric : str or function
         Of `score`, as in `ChainCRF`.
     random_state : int, optional
-        Of the starts, and of draws.
+        For the starts and for draws.
     n_jobs : int, optional
         Default: all cores. Results do not depend on it.
 
@@ -68,17 +66,21 @@ class HMM(SequenceQueries):
         A chain whose scores are log p(x, y), so that its p(y | x) is the posterior: save, explain or tag with
         it. Weights of words are relative to unknown words (`crfkit.estimators.symbols`).
     classes_ : array of str [L]
-    start_, transition_, end_, emission_ : arrays [L], [L, L], [L], [L, S]
-        The probabilities; a row of transition_ and its entry of end_ sum to 1.
+    start_ : array [L]
+        The probabilities of the first label.
+    transition_ : array [L, L]
+    end_ : array [L]
+    emission_ : array [L, S]
+        The probabilities; a row of `transition_` and its entry of `end_` sum to 1.
     symbols_ : list of str [S]
-        The columns of emission_: words, classes, and the unknown word.
+        The columns of `emission_`: words, classes, and the unknown word.
     history_ : list of float
         The objective (log-likelihood of what is known, plus the log prior) before each iteration and at the
         end.
     n_iter_ : int
         Iterations of Baum-Welch; 0 where everything is labeled.
     counts_ : Words, or None
-        What labeled data told, for `partial_fit`; None after Baum-Welch.
+        The counts of labeled data, for `partial_fit`; None after Baum-Welch.
 
     Notes
     -----
@@ -138,10 +140,11 @@ class HMM(SequenceQueries):
         self,
         X: Any,
         y: Any = None,
-        classes: Sequence[str] | None = None,
+        *,
+        classes: Sequence[str | int] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn on from labeled sequences: the same as `fit` on those of before and these together.
+        """Learn from more labeled sequences: the same as `fit` on those of before and these together.
 
         The counts of what was learned are kept (``counts_``), also in pickles, but not in model files. There
         is no `partial_fit` after `fit` without labels, whose counts are expectations of one training.
@@ -167,7 +170,7 @@ class HMM(SequenceQueries):
         if before is not None:
             data = united_names(self.model_, data)
         if classes is not None:
-            data = replace(data, labels=Alphabet([*data.labels.strings(), *classes]))
+            data = replace(data, labels=Alphabet([*data.labels.strings(), *map(spelled_number, classes)]))
         data = weighted(data, sample_weight)
         if isinstance(Chain(data.labels.strings()).gold(data.batch), Sets):
             raise ValueError(
@@ -224,7 +227,7 @@ class HMM(SequenceQueries):
         self.counts_ = None if isinstance(gold, Sets) else words
         tables = learned.tables
         model = symbols.model(tables, chain, data)
-        self.classes_ = np.array(chain.labels, dtype=object)
+        self.classes_ = np.array(model.labels, dtype=object)
         self.start_, self.emission_ = tables.start, tables.emission
         self.transition_, self.end_ = tables.step[:, :-1], tables.step[:, -1]
         self.symbols_ = symbols.names(data)
@@ -260,17 +263,17 @@ class HMM(SequenceQueries):
         return float(each @ self.log_likelihood(data)) / max(positions, 1e-300)
 
     def generate(
-        self, n: int = 1, seed: int | None = None, longest: int = 1000
+        self, n: int = 1, random_state: int | None = None, max_length: int = 1000
     ) -> tuple[list[list[str]], list[list[str]]]:
         """Draw n sequences of symbols and their labels from p(x, y); `sample` draws labels of given words.
 
         Parameters
         ----------
         n : int
-        seed : int, optional
+        random_state : int, optional
             The estimator's unless given.
-        longest : int
-            Sequences are cut after so many positions.
+        max_length : int
+            Sequences are cut after this number of positions.
 
         Examples
         --------
@@ -281,8 +284,11 @@ class HMM(SequenceQueries):
         """
         check_is_fitted(self, "model_")
         check_number("n", n, 1, whole=True)
-        check_number("longest", longest, 1, whole=True)
-        rng, L = np.random.default_rng(self._seed if seed is None else seed), len(self.classes_)
+        check_number("max_length", max_length, 1, whole=True)
+        rng, L = (
+            np.random.default_rng(self._seed if random_state is None else random_state),
+            len(self.classes_),
+        )
         start, emission = np.cumsum(self.start_), np.cumsum(self.emission_, axis=1)
         step = np.cumsum(np.column_stack([self.transition_, self.end_]), axis=1)
 
@@ -295,7 +301,7 @@ class HMM(SequenceQueries):
         for _ in range(n):
             labels: list[int] = []
             label = draw(start)
-            while label < L and len(labels) < longest:
+            while label < L and len(labels) < max_length:
                 labels.append(label)
                 label = draw(step[label])
             X.append([words[draw(emission[label])] for label in labels])

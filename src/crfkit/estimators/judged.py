@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from crfkit.metrics.comparison import Compared
     from crfkit.metrics.report import Report
 
-__all__ = ["Judged"]
-
 
 class Judged(Estimator):
     """An estimator whose predictions are compared with gold labels."""

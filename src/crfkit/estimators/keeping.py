@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,9 +26,14 @@ from crfkit.models.values import UnkeptError, plain_of, value_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["InFiles", "recorded"]
+    from crfkit.training.events import TrainingRecord
 
 M = TypeVar("M", bound=Model)
+#: Why an estimator whose features a function makes is not in files.
+OF_FEATURES: Final = {
+    "features": "features is a function, which a file cannot hold: pickle the estimator, or train a "
+    "model on the items that the function makes, and save that"
+}
 
 
 class InFiles(Estimator):
@@ -39,10 +44,25 @@ class InFiles(Estimator):
     #: What was learned beside the model, and goes into the file: numbers, texts, lists of them, arrays.
     _beside: ClassVar[tuple[str, ...]] = ()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    @property
+    def training_(self) -> TrainingRecord | None:
+        """How the model was trained; None where that is not known, as of another program's file."""
+        check_is_fitted(self, "model_")
+        found: TrainingRecord | None = self.model_.training
+        return found
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dtype: Literal["float64", "float32"] = "float64",
+        compact: bool = False,
+        notes: str | None = None,
+        license: str | None = None,
+    ) -> None:
         """Write what was learned to a file that `load`, `crfkit.load` and ``crfkit tag`` open.
 
-        It is that of ``model_.save``, which has more options.
+        The options are those of `crfkit.models.Model.save`.
 
         Examples
         --------
@@ -56,7 +76,7 @@ class InFiles(Estimator):
         ([['N']], 0.1)
         """
         check_is_fitted(self, "model_")
-        self.model_.save(path)
+        self.model_.save(path, dtype=dtype, compact=compact, notes=notes, license=license)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 from crfkit.estimators.chain import ChainCRF
 
-__all__ = ["MEMM"]
-
 
 class MEMM(ChainCRF):
-    """`ChainCRF` with `LocalChain` and `Local`: each label is a distribution given the label before it.
+    """A maximum-entropy Markov model: a classifier for each step, given the label before it.
 
     McCallum, Freitag & Pereira (2000), as compared by Lafferty, McCallum & Pereira (2001). Parameters and
     attributes are those of `ChainCRF`.

@@ -21,8 +21,6 @@ from crfkit.models.grounding.rows import Rows
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["MultiLabelCRF"]
-
 #: Weights of a label and of a pair of labels: only for being there, and for being there together.
 _ONE = np.array([-1, 0], dtype=np.int32)
 _BOTH = np.array([[-1, -1], [-1, 0]], dtype=np.int32)
@@ -42,8 +40,11 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         none, which is a logistic regression for each label; or pairs of columns of y.
     l1, l2, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
-    objective, optimizer, selection, stop, random_state, n_jobs
+    objective, optimizer, selection, stop, init, restarts, random_state, n_jobs
         As in `GraphCRF`.
+    metric : str or function
+        What judges the dev set, and what `score` gives; "auto": how often all labels
+        of a sample are right.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Default: exact where that is cheap, as trees are, else belief propagation; ``inference_info_`` says
         which.
@@ -111,16 +112,16 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
 
     @classmethod
     def _told(cls, model: GraphModel) -> dict[str, Any] | None:
-        if not isinstance(model.grounding, Rows):
+        if not isinstance(model.feature_map, Rows):
             return None
         found = (clique.kinds for clique in model.graph.cliques.values() if len(clique.kinds) == 2)
         return {"pairs": [(int(a), int(b)) for a, b in found]}
 
     def _hold(self, model: Any) -> None:
         super()._hold(model)
-        assert isinstance(model.grounding, Rows)
-        self.values_, self.n_features_in_ = model.grounding.values, model.grounding.features
-        self.classes_, self.pairs_ = np.arange(model.grounding.labels), [*self.pairs]
+        assert isinstance(model.feature_map, Rows)
+        self.values_, self.n_features_in_ = model.feature_map.values, model.feature_map.features
+        self.classes_, self.pairs_ = np.arange(model.feature_map.labels), [*self.pairs]
 
     score = ReadyMade.score  # that of scikit-learn's mixin is the same number, and knows no given labels
 

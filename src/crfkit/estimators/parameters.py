@@ -12,8 +12,6 @@ from crfkit.linear.objective import Objective
 from crfkit.optimize.problem import Optimizer
 from crfkit.training.stop import Stop
 
-__all__ = ["Trained"]
-
 
 class Trained(Estimator):
     """An estimator that minimizes an objective over weights: what `crfkit.train` is given."""

@@ -12,25 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import learned, unless_absent
-from crfkit.estimators.inputs import itemized
 from crfkit.estimators.judged import Judged
 from crfkit.estimators.keeping import InFiles
-from crfkit.models.explain import state_weights, transition_weights
+from crfkit.models.explain import state_weights, tokens_of, transition_weights
 from crfkit.models.explanation import Explanation
 from crfkit.models.model import Metric, SequenceModel
+from crfkit.models.reading import are_docs, is_text, itemized
 from crfkit.models.results import Candidate, LabelProba, PerSequence, Span
 from crfkit.models.scores import Decoding
-from crfkit.models.uncertainty import Uncertainty
-from crfkit.models.weights import WeightTable, largest_weights, transition_table
+from crfkit.models.unsure import Uncertainty, uncertainty
+from crfkit.models.weights import WeightTable
 from crfkit.structures.gold import Path
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from crfkit.metrics.comparison import Compared
-    from crfkit.training.events import TrainingRecord
-
-__all__ = ["SequenceQueries"]
 
 
 class SequenceQueries(Judged, InFiles):
@@ -57,6 +54,9 @@ class SequenceQueries(Judged, InFiles):
         method : {"viterbi", "posterior"}, optional
             The best label sequence, or the most probable label of each position.
         """
+        if are_docs(X):
+            check_is_fitted(self, "model_")
+            return self.model_.predict(X, given=given, method=method, threads=self._threads)
         return self.model_.predict(self._data(X), given=given, method=method, threads=self._threads)
 
     def _path(self, data: Dataset) -> Path:
@@ -64,17 +64,23 @@ class SequenceQueries(Judged, InFiles):
         return self.model_._path(data, threads=self._threads)
 
     @unless_absent
-    def tag(self, x: Any) -> list[str]:
-        """Return the best labels of one sequence; for many calls, `crfkit.models.Tagger` is faster."""
+    def tag(self, x: Any) -> Any:
+        """Return the best labels of one sequence, or the `Doc` of a raw text with its spans.
+
+        Text is cut by the tokenizer of the estimator, else at blanks.
+        """
+        if is_text(x):
+            return self._reading(x)
         return self.predict([x])[0]
 
     @unless_absent
-    def predict_proba(self, X: Any) -> LabelProba:
+    def predict_proba(self, X: Any, *, given: Any = None) -> LabelProba:
         """Return the probability of every label at every position: an array [T, L] for each sequence.
 
         Columns are as in ``classes_``; ``predict_proba(X).to_dicts()`` has dicts of label and probability.
+        Labels that are `given` are known, as in `predict`.
         """
-        return self.model_.predict_proba(self._data(X), threads=self._threads)
+        return self.model_.predict_proba(self._data(X), given=given, threads=self._threads)
 
     @unless_absent
     def predict_spans(self, X: Any) -> list[list[Span]]:
@@ -83,6 +89,9 @@ class SequenceQueries(Judged, InFiles):
         Those that labels spell, or runs of equal labels, without what lies outside, labeled O. The end is one
         past the last position; the probability is that of exactly this segment, with both ends and the label.
         """
+        if are_docs(X):
+            check_is_fitted(self, "model_")
+            return self.model_.predict_spans(X, threads=self._threads)
         return self.model_.predict_spans(self._data(X), threads=self._threads)
 
     @unless_absent
@@ -126,39 +135,38 @@ class SequenceQueries(Judged, InFiles):
 
     @unless_absent
     def uncertainty(self, X: Any, method: Uncertainty = "entropy", k: int = 10) -> Floats:
-        """Return how unsure the model is of each sequence, [N], as `SequenceModel.uncertainty` does."""
-        return self.model_.uncertainty(self._data(X), method, k=k, threads=self._threads)
+        """Return how unsure the model is of each sequence, [N], as `crfkit.models.uncertainty` does."""
+        return uncertainty(self.model_, self._data(X), method, k=k, threads=self._threads)
 
     @unless_absent
     def explain(self, x: Any, at: int | None = None) -> Explanation:
         """Explain why the labels of one sequence won, everywhere or at one position: `Model.explain`."""
-        return self.model_.explain(self._data([x]), at, threads=self._threads)
+        if is_text(x):
+            return self._reading.explain(x, at)
+        found = self.model_.explain(self._data([x]), at, threads=self._threads)
+        return replace(found, tokens=tokens_of(x))
 
     @property
-    def training_(self) -> TrainingRecord | None:
-        """How the model was trained; None where that is not known, as of another program's file."""
+    def n_features_in_(self) -> int:
+        """How many columns X has, where it is arrays."""
         check_is_fitted(self, "model_")
-        return self.model_.training
+        made = self.model_.feature_map
+        columns = self.model_.layout.dense if made is None else getattr(made, "columns", 0)
+        if not columns:
+            raise AttributeError("n_features_in_")  # `__getattr__` says why
+        return int(columns)
 
     @unless_absent
-    def top_features(self, label: str | None = None, n: int = 10) -> list[tuple[str, str, float]]:
-        """Return the n largest weights as (feature, label, weight), those of one label or of all.
-
-        Examples
-        --------
-        >>> from crfkit import ChainCRF
-        >>> crf = ChainCRF().fit([[{"w": "the"}, {"w": "dog"}]], [["D", "N"]])
-        >>> [feature for feature, _, _ in crf.top_features("N", 1)]
-        ['w:dog']
-        """
+    def top_features(self, label: str | int | None = None, n: int = 10) -> list[tuple[str, str, float]]:
+        """Return the n largest weights as (feature, label, weight), those of one label or of all."""
         check_is_fitted(self, "model_")
-        return largest_weights(self.model_, label, n)
+        return self.model_.top_features(label, n)
 
     @property
     def transitions_(self) -> WeightTable:
         """Weights of labels one after the other, as a table: a row for each label before."""
         check_is_fitted(self, "model_")
-        return transition_table(self.model_)
+        return self.model_.transitions
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
@@ -208,11 +216,19 @@ class SequenceQueries(Judged, InFiles):
 
     def _hold(self, model: Any) -> None:
         super()._hold(model)
-        self.classes_ = np.array(model.answers, dtype=object)
+        self.classes_ = np.array(model.labels, dtype=object)
+
+    @property
+    def _reading(self) -> SequenceModel:
+        """The model, with a tokenizer; without one of its own it cuts at blanks."""
+        from crfkit.models.documents import reads_text
+
+        check_is_fitted(self, "model_")
+        return reads_text(self.model_, getattr(self, "features", None))
 
     def _data(self, X: Any, y: Any = None) -> Dataset:
         check_is_fitted(self, "model_")
-        X = itemized(getattr(self, "features", None), X)
+        X = X if are_docs(X) else itemized(getattr(self, "features", None), X)
         data = self.model_.dataset(X, y, threads=self._threads)
         given, fitted = data.batch.dense, self.model_.layout.dense
         columns = 0 if given is None else given.shape[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from crfkit.arrays import Ids, weights_of
 from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.graph_queries import GraphQueries
-from crfkit.estimators.keeping import recorded
+from crfkit.estimators.keeping import OF_FEATURES, recorded
 from crfkit.estimators.parameters import Trained
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
@@ -28,22 +28,27 @@ from crfkit.metrics.rule import AUTO, LOG_PROB
 from crfkit.models.graph_asked import AskedOfSamples
 from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.models.grounding import Grounding, Samples
+from crfkit.models.model import Metric
+from crfkit.models.reading import itemized
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 from crfkit.training.events import Listener
-from crfkit.training.graphs.fit import training_method
+from crfkit.training.graphs.fit import GraphInit, training_method
 from crfkit.training.runs.checkpoint import Checkpoints
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ReadyMade"]
-
 
 class ReadyMade(GraphQueries, Trained):
     """An estimator whose data become graphs."""
 
+    _needed: ClassVar[Mapping[str, str]] = OF_FEATURES
+
     method: Method | str | None = None
+    init: GraphInit = "piecewise"
+    restarts: int = 1
+    metric: Metric | str = "auto"
 
     model_: GraphModel = learned()
     inference_info_: How | None = learned()
@@ -65,7 +70,7 @@ class ReadyMade(GraphQueries, Trained):
         sample_weight: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
         listeners: Sequence[Listener] = (),
-        progress: bool | None = False,
+        progress: bool | None = None,
     ) -> Self:
         """Train, and forget what was learned before. What X and y are, the class says.
 
@@ -73,8 +78,8 @@ class ReadyMade(GraphQueries, Trained):
         ----------
         X : samples
         y : labels
-            Of each sample.
-        dev : (X, y), optional
+            Those of each sample.
+        dev : (X, y), or GraphBatch of `batch`, optional
             Data to score the weights on, by the metric of `score`: training ends when the score no longer
             rises, and the best weights are kept.
         sample_weight : array [N], optional
@@ -82,7 +87,7 @@ class ReadyMade(GraphQueries, Trained):
         checkpoint, listeners, progress
             As in `GraphCRF.fit`.
         """
-        graph, grounding, samples, labels = self._grounded(X, y)
+        graph, grounding, samples, labels = self._grounded(self._items(X), y)
         weight = weights_of(sample_weight, len(samples), "samples")
         held, metric = self._dev(graph, grounding, dev)
         crf = GraphCRF(
@@ -92,6 +97,8 @@ class ReadyMade(GraphQueries, Trained):
             method=self._method(),
             selection=self._part("selection"),
             stop=self._part("stop"),
+            init=self.init,
+            restarts=self.restarts,
             metric=metric,
             random_state=self._seed,
             n_jobs=self._threads,
@@ -107,7 +114,7 @@ class ReadyMade(GraphQueries, Trained):
             )
         finally:
             if hasattr(crf, "model_"):  # also where the user has interrupted it
-                self.model_ = recorded(self, replace(crf.model_, grounding=grounding))
+                self.model_ = recorded(self, replace(crf.model_, feature_map=grounding))
                 self.inference_info_, self.n_iter_ = crf.inference_info_, crf.n_iter_
         return self
 
@@ -117,12 +124,15 @@ class ReadyMade(GraphQueries, Trained):
         """Return the graphs of dev data with the labels that they share with X, and how they are judged."""
         if dev is None:
             return None, AUTO
+        if isinstance(dev, GraphBatch):
+            return dev, AUTO if callable(self._metric(None)) else self._metric(None)
         if not isinstance(dev, tuple) or len(dev) != 2:
             raise ValueError(
-                f"dev is a {type(dev).__name__}, expected a pair, as in fit(X, y, dev=(X_dev, y_dev))"
+                f"dev is a {type(dev).__name__}, expected a pair, as in fit(X, y, dev=(X_dev, y_dev)), or a "
+                "GraphBatch"
             )
         X, y = dev
-        samples = grounding.samples(X, self._threads)
+        samples = grounding.samples(self._items(X), self._threads)
         gold = grounding.gold(graph, samples, y)
         known = {kind: np.where(ids < graph.width(kind), ids, -1) for kind, ids in gold.items()}
         held = grounding.graphs(graph, samples, known)
@@ -137,12 +147,20 @@ class ReadyMade(GraphQueries, Trained):
         judge.__name__ = metric if isinstance(metric, str) else name_of(metric)
         return held, judge
 
+    def _items(self, X: Any) -> Any:
+        """Return what a function of features makes of X, else X."""
+        features = getattr(self, "features", None)
+        return X if features is None or isinstance(X, GraphBatch) else itemized(features, X)
+
+    def _taken(self, X: Any) -> Any:
+        return self._items(X)
+
     def _method(self) -> Method | str | None:
         return self.method
 
     @property
     def _summing(self) -> Method:
-        return training_method(self._method())
+        return training_method(self._method(), rough=False)
 
     def batch(self, X: Any, y: Any = None) -> GraphBatch:
         """Return the graphs of X, with the labels of y: for queries of `model_` and `crfkit.inference`."""

@@ -6,27 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset, ExtractorSpec
+from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.inputs import itemized
+from crfkit.estimators.keeping import OF_FEATURES
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
 from crfkit.models.model import SequenceModel
-from crfkit.models.reading import columns_of, gold_column, read
+from crfkit.models.reading import columns_of, itemized, read
 from crfkit.models.results import PerSequence
 from crfkit.models.tags import Outside, as_segments, segmented
 from crfkit.structures import SemiMarkov
 from crfkit.structures.structure import Structure
-from crfkit.training.segments import has_sources, settled_by, settled_recipe
-
-__all__ = ["SemiCRF"]
+from crfkit.training.segments import labels_alone, settled_by, with_attributes
 
 
 class SemiCRF(SequenceQueries, Fitting):
@@ -58,10 +54,13 @@ class SemiCRF(SequenceQueries, Fitting):
         What is outside of segments, labeled O: each position is a segment of its own, or each stretch is
         one segment. Training and prediction take time in proportion to the longest segment, so "long" costs
         as much as the longest stretch.
-    scheme : str, optional
-        Of the tags in y, one of `crfkit.tags.SCHEMES`; default: told from the tags.
+    tokenizer, sentences, alignment : optional
+        How raw text is read, as in `ChainCRF`.
+    scheme : str
+        The scheme of the tags in y: one of `crfkit.tags.SCHEMES`; "auto" finds out.
     metric : str or function
-        Of the dev set and of `score`; "auto": the F1 of segments with their label and both ends.
+        What judges the dev set, and what `score` gives; "auto": the F1 of segments with their label and both
+        ends.
     l1, l2, max_length, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
     random_state : int, optional
@@ -110,7 +109,7 @@ class SemiCRF(SequenceQueries, Fitting):
 
     _defaults: ClassVar[Mapping[str, Any]] = {"structure": "semi-markov"}
     _needed: ClassVar[Mapping[str, str]] = {
-        **Fitting._needed,
+        **OF_FEATURES,
         "segment_features": "segment_features are functions, which a file cannot keep: make a recipe of "
         'them, as in features="w[0]; segment: w[..]", or train a model on '
         "crfkit.features.segment_features(X, ...), and save that: it asks for such data",
@@ -119,18 +118,20 @@ class SemiCRF(SequenceQueries, Fitting):
     max_length: Any | None = None
     segment_features: Sequence[SegmentFunction] = ()
     outside: Outside = "unit"
-    scheme: str | None = None
+    scheme: str = "auto"
 
     def predict_segment_marginals(
-        self, X: Any, least: float = 0.01
+        self, X: Any, min_probability: float = 0.01
     ) -> list[list[tuple[int, int, str, float]]]:
-        """Return the segments of each sequence that have a probability of at least `least`, with it.
+        """Return the segments of each sequence that have at least this probability, with it.
 
         Each is (start, end, label, probability), in order of where they begin; those labeled O are among
         them.
         """
         data = self._data(X)
-        return PerSequence(self.model_.segment_marginals(data, least=least, threads=self._threads))
+        return PerSequence(
+            self.model_.segment_marginals(data, min_probability=min_probability, threads=self._threads)
+        )
 
     # ---- data
 
@@ -161,16 +162,13 @@ class SemiCRF(SequenceQueries, Fitting):
         columns = None
         if recipe is not None and not isinstance(X, Dataset | Batch):
             columns = columns_of(X, recipe)
-            empty = Batch(columns.seq_ptr, np.zeros(columns.positions + 1, np.int64), np.zeros(0, np.int32))
-            data = Dataset(empty, Alphabet(), Alphabet(), Alphabet())
-            if y is None and isinstance(X, Columns):
-                data = _with_gold(data, X, recipe)
+            data = labels_alone(columns, recipe if y is None and isinstance(X, Columns) else None)
         else:
             data = read(X, None, self._threads)
         if y is not None:
-            data = segmented(data, y, self.scheme, self.outside, labels=known)
+            data = segmented(data, y, self._scheme, self.outside, labels=known)
         has_gold(data, "SemiCRF", "tags, labels or segments")
-        return as_segments(data, self.scheme, self.outside, labels=known), columns
+        return as_segments(data, self._scheme, self.outside, labels=known), columns
 
     def _settled(self, structure: SemiMarkov, data: Dataset, before: SequenceModel | None) -> SemiMarkov:
         """Return the structure over the labels of the data, with a length for each."""
@@ -201,15 +199,7 @@ class SemiCRF(SequenceQueries, Fitting):
         longest = max(structure.max_length)
         if columns is not None:
             assert recipe is not None
-            found = settled_recipe(recipe, data)
-            inner = learn and has_sources(found)
-            made = read(columns, found, self._threads, longest, leave_out=inner)
-            gold = {name: getattr(data.batch, name) for name in ("label", "begin", "allowed")}
-            told = data.extractor or ExtractorSpec()
-            made_by = replace(
-                made.extractor or ExtractorSpec(), scheme=told.scheme, label_column=told.label_column
-            )
-            data = replace(made, batch=replace(made.batch, **gold), labels=data.labels, extractor=made_by)
+            data = with_attributes(data, columns, recipe, longest, self._threads, learn=learn)
         if not self.segment_features or data.batch.segment_ptr is not None:
             return data
         seen = X if isinstance(X, list | tuple) else None
@@ -223,14 +213,3 @@ class SemiCRF(SequenceQueries, Fitting):
             data = read(itemized(self.features, X), model.recipe, self._threads)
             X = self._with_segments(data, X, None, None, model.structure, model)
         return super()._data(X, y)
-
-
-def _with_gold(data: Dataset, columns: Columns, recipe: Recipe) -> Dataset:
-    """Return data with the labels that columns have, where they have some."""
-    name = gold_column(columns, recipe)
-    if name is None:
-        return data
-    place, labels = columns.place(name), Alphabet()
-    label = labels.merge(columns.alphabets[place])[columns.ids[place]]
-    batch = replace(data.batch, label=label)
-    return replace(data, batch=batch, labels=labels, extractor=ExtractorSpec(label_column=name))

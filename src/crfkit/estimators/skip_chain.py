@@ -13,12 +13,10 @@ from crfkit.estimators.ready import ReadyMade
 from crfkit.graphs.text_lines import Line, graph_of
 from crfkit.models.graph_model import GraphModel
 from crfkit.models.grounding import Grounding, Samples
-from crfkit.models.grounding.sequences import JOINED, Joined, Sequences, label_ids
-from crfkit.models.model import Metric
-from crfkit.models.reading import recipe_of
+from crfkit.models.grounding.joined import JOINED, Joined
+from crfkit.models.grounding.sequences import Sequences, label_ids
+from crfkit.models.reading import recipe_for
 from crfkit.structures.graphs.graph import Graph
-
-__all__ = ["SkipChainCRF"]
 
 _KIND: Final = "token"
 
@@ -43,11 +41,11 @@ class SkipChainCRF(ReadyMade):
         `where` are then not used.
     skip : {"both", "first", "last", "none"}
         Attributes of an edge: those of either end, of the first or of the last; or none, a plain table.
-    features : str, path or Recipe, optional
-        As in `ChainCRF`: X is then rows of tokens. Without one, X is features.
+    features : "auto", str, path, Recipe, function or None
+        As in `ChainCRF`.
     l1, l2, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
-    objective, optimizer, selection, stop, random_state, n_jobs
+    objective, optimizer, selection, stop, init, restarts, random_state, n_jobs
         As in `GraphCRF`.
     method : a method of `crfkit.inference.methods`, or its name, optional
         Default: exact for sequences that need few cells, else belief propagation; ``inference_info_``
@@ -82,8 +80,7 @@ class SkipChainCRF(ReadyMade):
     where: Literal["capitalized"] | Callable[[Any], bool] | None = "capitalized"
     pairs: Callable[[Any], Iterable[tuple[int, int]]] | None = None
     skip: Literal["both", "first", "last", "none"] = "both"
-    features: Any = None
-    metric: Metric | str = "auto"
+    features: Any = "auto"
 
     def _grounded(self, X: Any, y: Any) -> tuple[Graph, Grounding, Samples, dict[str, Any]]:
         check_choice("skip", self.skip, ("both", "first", "last", "none"))
@@ -98,7 +95,7 @@ class SkipChainCRF(ReadyMade):
             ),
         )
         joined = Joined(self.equal, self.where, self.pairs)
-        grounding = Sequences((_KIND,), lines, "labels", recipe_of(self.features), joined)
+        grounding = Sequences((_KIND,), lines, "labels", recipe_for(self.features, X, gold=False), joined)
         samples = grounding.samples(X, self._threads)
         alphabet = Alphabet()
         labels = label_ids(samples, y, alphabet)
@@ -115,7 +112,7 @@ class SkipChainCRF(ReadyMade):
 
     @classmethod
     def _told(cls, model: GraphModel) -> dict[str, Any] | None:
-        found = model.grounding
+        found = model.feature_map
         if not isinstance(found, Sequences) or found.joined is None:
             return None
         (line,) = (line for line in found.lines if line.paired)

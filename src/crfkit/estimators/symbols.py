@@ -24,8 +24,6 @@ from crfkit.models.model import Names, SequenceModel
 from crfkit.structures.chains.chain import Chain
 from crfkit.training.learners.generative import Tables
 
-__all__ = ["Symbols", "Words"]
-
 
 @dataclass(frozen=True, eq=False)
 class Words:

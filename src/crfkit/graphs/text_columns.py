@@ -17,8 +17,6 @@ from crfkit.graphs.text_pairs import capitalized, check_field, equal_pairs, fiel
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["column_graphs", "gold_columns", "training_graphs"]
-
 
 def training_graphs(form: GraphForm, data: Columns, *, threads: int | None = None) -> GraphBatch:
     """Return the graphs of labeled columns; labels are named by first appearance.

@@ -46,8 +46,6 @@ from crfkit.features.recipe import Template
 from crfkit.graphs.text_lines import At, Line
 from crfkit.graphs.text_pairs import check_field
 
-__all__ = ["Equal", "FormError", "GraphForm", "Kind"]
-
 _WORDS: Final = ("columns", "kind", "features", "clique")
 _OPTIONS: Final = ("equal", "by", "of", "where", "nearest", "most")
 _CELLS: Final = ("free", "symmetric", "same", "potts")

@@ -20,8 +20,6 @@ from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["At", "Line", "graph_of", "ground", "places", "position_features"]
-
 #: Of which positions of a factor the attributes are: of its first, of its last, or the union of all.
 At: TypeAlias = Literal["first", "last", "both"]
 

@@ -9,8 +9,6 @@ from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.graphs.scopes import same
 
-__all__ = ["MOST_PAIRS", "capitalized", "check_field", "equal_pairs", "field_values"]
-
 #: Pairs of a clique in all; more are refused.
 MOST_PAIRS = 10_000_000
 
@@ -86,6 +84,6 @@ def equal_pairs(
         raise ValueError(
             f"equal values make {count.sum():,} pairs, more than {limit:,}; one value, {size[worst]:,} times "
             f"in sequence {sequence[first[worst]]}, makes {count[worst]:,}: pair fewer positions (where), "
-            "each with those that follow next (nearest=1), or leave out frequent values (most=20)"
+            "each with those that follow next (nearest=1), or leave out frequent values (max_count=20)"
         )
-    return same(value, seq_ptr, where=may, nearest=nearest, most=most)
+    return same(value, seq_ptr, where=may, nearest=nearest, max_count=most)

@@ -20,6 +20,8 @@ one native sweep under different semirings:
 `best`             for objectives: scores of the best labelings, and these as flat arrays
 =================  ==========================================================================
 
+`marginal_map` is for graphs alone: the best labels of some variables, summed over the others.
+
 Queries about graphs (`crfkit.Graph`) have the same names and lie in `crfkit.inference.graphs`: they take
 ``method=`` (`crfkit.inference.methods`), and ``.info`` of an answer says by which method it was found and
 whether it is exact. They are answered for all graphs of a batch at once, in arrays by kind of variable.
@@ -41,6 +43,7 @@ from crfkit.structures.results import Labeling, Marginals
 
 if TYPE_CHECKING:
     from crfkit.inference import reference as reference
+    from crfkit.inference.mixed import marginal_map
 
 __all__ = [
     "Constrained",
@@ -56,6 +59,7 @@ __all__ = [
     "kbest",
     "log_partition",
     "log_prob",
+    "marginal_map",
     "marginals",
     "reachable",
     "sample",
@@ -63,4 +67,4 @@ __all__ = [
     "span_probability",
 ]
 
-__getattr__, __dir__ = lazily(__name__, {}, modules=("reference",))
+__getattr__, __dir__ = lazily(__name__, {"marginal_map": ".mixed"}, modules=("reference",))

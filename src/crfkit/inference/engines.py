@@ -12,8 +12,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["for_any_structure", "only_of_graphs"]
-
 #: engine -> the module that answers in place of the sweep
 ENGINES = {"factors": "crfkit.inference.graphs"}
 

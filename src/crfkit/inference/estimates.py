@@ -17,8 +17,6 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.evidence import without_observed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Cost", "Estimate", "estimate"]
-
 
 @dataclass(frozen=True)
 class Cost:

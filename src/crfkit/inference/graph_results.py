@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.inference.methods.how import How
 
-__all__ = ["GraphLabeling", "GraphLabelings", "GraphMarginals"]
-
 
 @dataclass(frozen=True, eq=False)
 class GraphLabeling:

@@ -23,8 +23,6 @@ from crfkit._safe.printable import shown
 from crfkit.arrays import Floats
 from crfkit.inference import highs_child
 
-__all__ = ["WHOLE", "Program", "Solved"]
-
 Counts = NDArray[np.int64]
 _HERE = 0.5  # seconds that HiGHS may take in this process
 _OUT_OF_TIME = 1  # a status

@@ -13,8 +13,6 @@ import sys
 import threading
 from typing import Any
 
-__all__ = ["NO_MEMORY", "main", "minimum"]
-
 NO_MEMORY = 3  #: status of a process that had too little
 
 

@@ -19,8 +19,6 @@ from crfkit.structures.results import Labeling
 if TYPE_CHECKING:
     from crfkit.inference.methods.method import Method
 
-__all__ = ["decode", "kbest", "log_prob", "sample", "score", "span_probability"]
-
 _MOST_PATHS = (1 << 31) - 1  # as native calls count them
 
 

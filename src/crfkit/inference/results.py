@@ -15,15 +15,6 @@ from crfkit.errors import InfeasibleError
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labeling
 
-__all__ = [
-    "Space",
-    "counted_from",
-    "cut_labelings",
-    "demand_finite",
-    "demand_labeling",
-    "in_logs",
-]
-
 Space: TypeAlias = Literal["auto", "log"]
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crfkit import _native
 from crfkit.arrays import Bools, Floats, Pointers
 from crfkit.inference.results import demand_labeling
 from crfkit.native import kernels, threads_or_all
 from crfkit.structures.chains.potentials import ChainPotentials
-
-__all__ = ["Steps", "segment_probability"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,26 +77,11 @@ def segment_probability(
     if potentials.expansion is not None:
         state = potentials.expansion.state_label
         steps, among = steps.of_states(state), among[:, state]
-    begins, ends = (np.zeros(len(node) + 1, dtype=np.bool_) for _ in range(2))
-    begins[potentials.seq_ptr[:-1]], ends[potentials.seq_ptr[1:]] = True, True
-
-    alone = begins[first]  # [K] the segment begins its sequence
-    mass = np.where(steps.enter[-1], node[first], 0.0)  # [K, S] at the first position, as if all were alone
-    mass[~alone] = np.einsum("kij,ij->kj", edge[first[~alone]], steps.enter[:-1].astype(np.float64))
-    mass *= among
-    for offset in range(1, int((end - first).max(initial=0))):
-        on = np.flatnonzero(first + offset < end)
-        mass[on] = _moved(mass[on], node, edge, first[on] + offset, steps.stay)
-    last = ends[end]
-    found: Floats = (mass * steps.leave[:, -1]).sum(axis=1)  # [K]
-    inner = ~last
-    found[inner] = _moved(mass[inner], node, edge, end[inner], steps.leave[:, :-1]).sum(axis=1)
-    return np.minimum(found, 1.0)
-
-
-def _moved(mass: Floats, node: Floats, edge: Floats, at: Pointers, allowed: Bools) -> Floats:
-    """Return mass [K, S] after the allowed steps into the positions `at` [K]."""
-    before = node[at - 1]
-    share = np.divide(mass, before, out=np.zeros_like(mass), where=before > 0.0)
-    moved: Floats = np.matmul(share[:, None, :], edge[at] * allowed)[:, 0, :]
-    return moved
+    return _native.span_shares(
+        node,
+        edge,
+        potentials.seq_ptr,
+        np.asarray(first, dtype=np.int64),
+        np.asarray(end, dtype=np.int64),
+        *(np.ascontiguousarray(one) for one in (among, steps.enter, steps.stay, steps.leave)),
+    )

@@ -17,8 +17,6 @@ from crfkit.structures.results import Marginals
 if TYPE_CHECKING:
     from crfkit.inference.methods.method import Method
 
-__all__ = ["count", "entropy", "log_partition", "marginals", "reachable"]
-
 
 @for_any_structure
 def log_partition(

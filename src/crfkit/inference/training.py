@@ -12,8 +12,6 @@ from crfkit.native import kernels, threads_or_all
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import Potentials
 
-__all__ = ["best", "expected"]
-
 
 @for_any_structure
 def expected(

@@ -15,14 +15,12 @@ import numpy as np
 
 from crfkit import inference
 from crfkit.arrays import Floats
+from crfkit.linear.feature_counts import squared
 from crfkit.linear.objective import Family
 from crfkit.linear.score import scatter
-from crfkit.linear.squares import squared
 
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
-
-__all__ = ["approximate_diagonal", "diagonal_lacks"]
 
 BLOCK_BYTES = 1 << 26  # of edge marginals in memory at a time
 

@@ -15,8 +15,6 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.plan import Block
 from crfkit.structures.structure import Scores
 
-__all__ = ["SparseFeatures", "SparseSums"]
-
 _Items = tuple[Pointers, Pointers, Floats]  # sequences, places, amounts
 
 

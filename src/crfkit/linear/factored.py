@@ -23,8 +23,6 @@ from crfkit.structures.potentials import wrong_labels
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["ChainsOfLoss", "SequencesOfLoss", "factored_chains_lack", "factored_lack"]
-
 _MOST_FLOW = 1 << 28  # marginals of steps that SMO keeps: 2 GiB
 
 

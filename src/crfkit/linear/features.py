@@ -75,7 +75,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class FeatureSelection:
-    """Which weights a model gets.
+    """Options that choose which weights a model has.
 
     Parameters
     ----------

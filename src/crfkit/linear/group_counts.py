@@ -20,8 +20,6 @@ from crfkit.linear.score import scatter
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["GroupCounts", "check_counts", "counts_lack"]
-
 
 def counts_lack(loss: LinearLoss) -> str:
     """Return why a loss cannot be seen as counts; empty where it can."""

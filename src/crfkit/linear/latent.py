@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from crfkit.linear.graphs.loss import GraphLoss
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["LatentSums", "latent_lacks"]
-
 
 def latent_lacks(loss: LinearLoss | GraphLoss) -> str:
     """Return why a loss has no such sums; empty where it has them."""

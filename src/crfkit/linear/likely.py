@@ -12,8 +12,6 @@ from crfkit.data.batch import Batch
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["likely_pairs"]
-
 
 def likely_pairs(batch: Batch, node_probabilities: ArrayLike, epsilon: float) -> Pointers:
     """Return unobserved pairs that a model finds likely: [n, 2], sorted.

@@ -55,8 +55,6 @@ from crfkit.optimize.sequential.sequences import (
 )
 from crfkit.structures.structure import Structure
 
-__all__ = ["Joined", "LinearLoss"]
-
 V = TypeVar("V")
 
 
@@ -159,7 +157,7 @@ class LinearLoss(ViewedLoss):
         return list(self.batch.cut(max(BLOCK_BYTES // (8 * cells * self.objective.copies), 1)))
 
     def _by_blocks(self, w: Floats, gradient: Floats) -> float:
-        part, so_far = np.empty_like(gradient), Joined(gradient)
+        part, so_far = np.empty_like(gradient), Joined(gradient, self.objective)
         for chosen in self._blocks:
             block = self.part(chosen)
             try:
@@ -168,7 +166,7 @@ class LinearLoss(ViewedLoss):
                 raise error.after(chosen.start) from None
             except ValueError as error:
                 raise ValueError(f"counted from sequence {chosen.start}: {error}") from error
-            so_far.scale(block, value, part)
+            so_far.scale(value, float(block.weight.sum()), part)
             gradient += part
         return so_far.value
 
@@ -237,14 +235,13 @@ class LinearLoss(ViewedLoss):
 class Joined:
     """The loss of all data, from those of its parts one after the other; see `Objective.joined`."""
 
-    def __init__(self, gradient: Floats) -> None:
-        self.value, self.weight, self.gradient = 0.0, 0.0, gradient
+    def __init__(self, gradient: Floats, objective: Objective) -> None:
+        self.value, self.weight, self.gradient, self.objective = 0.0, 0.0, gradient, objective
         gradient[:] = 0.0
 
-    def scale(self, part: Any, value: float, gradient: Floats) -> None:
-        """Take in the value of a part, and scale its gradient, which is then to be added."""
-        weight = float(part.weight.sum())
-        self.value, kept, added = part.objective.joined(self.value, self.weight, value, weight)
+    def scale(self, value: float, weight: float, gradient: Floats) -> None:
+        """Take in the value of a part of that weight, and scale its gradient, which is then to be added."""
+        self.value, kept, added = self.objective.joined(self.value, self.weight, value, weight)
         self.weight += weight
         for array, factor in ((self.gradient, kept), (gradient, added)):
             if factor != 1.0:

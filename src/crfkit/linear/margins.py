@@ -24,8 +24,6 @@ from crfkit.structures.gold import Path
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["MarginLoss", "margin_lack"]
-
 
 def margin_lack(loss: LinearLoss) -> str:
     """Return why the margin methods cannot take a loss; empty where they can."""

@@ -22,8 +22,6 @@ from crfkit.structures.gold import Path
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["Decodable", "DecodedSequences", "DecodedTrainer", "Mistake"]
-
 _SATISFIED = 1e-9  # a margin that is missed by less, by position, is kept
 
 

@@ -14,8 +14,6 @@ from crfkit.structures.structure import Slot
 
 _AT_A_TIME = 1 << 18  # cells that are copied before they are added, which stay in the cache
 
-__all__ = ["add_moved", "moved", "united"]
-
 
 def moved(old: Layout, w: Floats, new: Layout, labels: Ids, rows: Mapping[str, Ids]) -> Floats:
     """Return weights of one layout in the places of another, [F]; 0 where the old one has none.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["Asks", "Family", "Objective", "View", "ViewedLoss", "itself"]
-
 
 #: What an objective asks a method for graphs for.
 Asks: TypeAlias = Literal["sums", "best", "nothing"]

@@ -6,21 +6,21 @@ the counts are united.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from crfkit import _native
 from crfkit.arrays import Floats, Ids, Pointers, pointers
-from crfkit.data.batch import Batch
+from crfkit.data.batch import Batch, each
 from crfkit.data.dataset import ALPHABET_OF
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from crfkit.linear.plan import Plan
-
-__all__ = ["Pairs", "pairs_of"]
+    from crfkit.structures.structure import Structure
 
 _MOST_BITS = 1 << 28  # bytes: above, pairs are found through an index instead of a bit for each
 
@@ -110,6 +110,51 @@ class _Nothing:
         return np.zeros(0, dtype=np.int32)
 
 
+class Summed(NamedTuple):
+    """Keys, each once and rising, with the sum of what each of its occurrences counts."""
+
+    keys: Pointers
+    sums: Floats
+
+
+@dataclass(frozen=True)
+class _Occurring:
+    """The attributes that a batch shows."""
+
+    slot: str
+    attributes: int
+    by_value: bool
+
+    def __call__(self, batch: Batch) -> Summed:
+        items = batch.occurrences(self.slot)
+        if items is None:
+            return Summed(np.zeros(0, dtype=np.int64), np.zeros(0))
+        inside = items.id < self.attributes
+        sums: Floats = np.bincount(items.id[inside], _each(batch, self.slot, self.by_value)[inside]).astype(
+            np.float64
+        )
+        seen = np.flatnonzero(sums)
+        return Summed(seen, sums[seen])
+
+
+@dataclass(frozen=True)
+class _Taken(_Occurring):
+    """The pairs of attribute and cell that the gold of a batch shows, as attribute * width + cell."""
+
+    structure: Structure
+    width: int
+
+    def __call__(self, batch: Batch) -> Summed:
+        items = batch.occurrences(self.slot)
+        if items is None:
+            return Summed(np.zeros(0, dtype=np.int64), np.zeros(0))
+        taken = self.structure.gold_cells(batch)[self.slot]
+        cells = np.repeat(taken, np.diff(items.ptr)).astype(np.int64)  # [nnz]
+        kept = (cells >= 0) & (items.id < self.attributes)
+        keys = items.id[kept].astype(np.int64) * self.width + cells[kept]
+        return _united(keys, _each(batch, self.slot, self.by_value)[kept])
+
+
 class _Every:
     """Attributes that are seen often enough, with all cells; once, where other kinds share their alphabet."""
 
@@ -119,14 +164,9 @@ class _Every:
         shared = list(ALPHABET_OF.values()).count(ALPHABET_OF[slot]) > 1
         if plan.minimum > 0.0 or shared:
             sums = np.zeros(attributes)
-            for batch in plan.batches:
-                items = batch.occurrences(slot)
-                if items is not None:
-                    inside = items.id < attributes
-                    each = (_each(plan, batch, slot) if plan.minimum > 0.0 else np.ones(len(items.id)))[
-                        inside
-                    ]
-                    sums += np.bincount(items.id[inside], each, minlength=attributes)
+            by_value = plan.minimum > 0.0 and plan.by_value
+            for seen, counts in each(plan.batches, _Occurring(slot, attributes, by_value)):
+                sums[seen] += counts
             least = plan.minimum if plan.minimum > 0.0 else 1.0
             self.counts = np.where(sums >= least, width, 0)
 
@@ -176,7 +216,7 @@ class _Blocks:
         self.width = width
         seen: Pointers = np.zeros(0, dtype=np.int64)  # attribute * width + cell, rising
         sums: Floats = np.zeros(0)
-        waiting: list[tuple[Pointers, Floats]] = []  # the same of single blocks
+        waiting: list[Summed] = []  # the same of single blocks
 
         def unite() -> None:
             nonlocal seen, sums
@@ -184,14 +224,8 @@ class _Blocks:
             waiting.clear()
             seen, sums = _united(np.concatenate(keys), np.concatenate(numbers))
 
-        for batch in plan.batches:
-            items = batch.occurrences(slot)
-            if items is None:
-                continue
-            cells = np.repeat(plan.cells(batch)[slot], np.diff(items.ptr)).astype(np.int64)  # [nnz]
-            kept = (cells >= 0) & (items.id < attributes)
-            keys = items.id[kept].astype(np.int64) * width + cells[kept]
-            waiting.append(_united(keys, _each(plan, batch, slot)[kept]))
+        for found in each(plan.batches, _Taken(slot, attributes, plan.by_value, plan.structure, width)):
+            waiting.append(found)
             if sum(len(keys) for keys, _ in waiting) > len(seen):
                 unite()
         unite()
@@ -205,25 +239,25 @@ class _Blocks:
 def _occurrences(plan: Plan, slot: str) -> tuple[Pointers, Ids, Floats | None, Ids]:
     """Return the occurrences of a batch, and the cell that the gold takes at each place."""
     assert plan.whole is not None
-    cells = plan.cells(plan.whole)[slot].astype(np.int32, copy=False)
+    cells = plan.whole_cells[slot].astype(np.int32, copy=False)
     items = plan.whole.occurrences(slot)
     if items is None:
         return np.zeros(len(cells) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), None, cells
     return items.ptr, items.id, items.value, cells
 
 
-def _each(plan: Plan, batch: Batch, slot: str) -> Floats:
+def _each(batch: Batch, slot: str, by_value: bool) -> Floats:
     """Return what each occurrence counts, [nnz]."""
     items = batch.occurrences(slot)
     assert items is not None
-    each = np.ones(len(items.id))
-    if not plan.by_value:
-        return each
-    each = each if items.value is None else items.value.copy()
-    return each * np.repeat(batch.weight_by_place(slot), np.diff(items.ptr))
+    counted = np.ones(len(items.id))
+    if not by_value:
+        return counted
+    counted = counted if items.value is None else items.value.copy()
+    return counted * np.repeat(batch.weight_by_place(slot), np.diff(items.ptr))
 
 
-def _united(keys: Pointers, sums: Floats) -> tuple[Pointers, Floats]:
+def _united(keys: Pointers, sums: Floats) -> Summed:
     """Return each key once, rising, with the sum of its numbers."""
     seen, at = np.unique(keys, return_inverse=True)
-    return seen, np.bincount(at, sums, minlength=len(seen)).astype(np.float64)
+    return Summed(seen, np.bincount(at, sums, minlength=len(seen)).astype(np.float64))

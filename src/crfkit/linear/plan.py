@@ -7,8 +7,9 @@ layouts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from crfkit._safe.cached import once
 from crfkit._safe.pickling import Restored
 from crfkit.arrays import Ids, Pointers, handed_over, sealed
-from crfkit.data.batch import Batch
+from crfkit.data.batch import Batch, each
 from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.pairs import pairs_of
 from crfkit.native import threads_or_all
@@ -25,8 +26,6 @@ from crfkit.structures.structure import Slot, Structure
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-__all__ = ["Block", "Estimate", "LayoutOptions", "Plan", "check_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,7 @@ class Plan:
             self.pairs["node"].add(options["chosen"])
         if extra is not None:
             self.pairs["node"].add(extra)
-        self.columns = next((b.dense.shape[1] for b in self.batches if b.dense is not None), 0)  # K
+        self.columns = next((found for found in each(self.batches, _columns) if found), 0)  # K
         self.shared = {slot: self._shared(slot) for slot, about in self.slots.items() if not about.places}
         parts = {slot: pairs.total for slot, pairs in self.pairs.items()}
         parts.update({slot: self._size(slot) for slot in self.shared})
@@ -214,10 +213,7 @@ class Plan:
         return sizes
 
     def _shown(self, by: str) -> int:
-        found = (batch.occurrences(by) for batch in self.batches)
-        return max(
-            (int(items.id.max()) + 1 for items in found if items is not None and items.id.size), default=0
-        )
+        return max(each(self.batches, partial(_shown, by)), default=0)
 
     def _which(self, slot: str) -> str:
         """Return which cells of a shared slot have weights: "all", "observed" or "none"."""
@@ -231,11 +227,14 @@ class Plan:
         """Return the observed cells of a shared slot, rising; None where all or none have weights."""
         if self._which(slot) != "observed":
             return None
-        found = np.zeros(0, dtype=np.int64)
-        for batch in self.batches:
-            cells = self.cells(batch)[slot]
-            found = np.unique(np.concatenate([found, cells[cells >= 0]]))
-        return found.astype(np.int32)
+        seen = np.zeros(self.slots[slot].cells, dtype=bool)
+        every = [self.whole_cells[slot]] if self.whole is not None else self._cells(slot)
+        for cells in every:
+            seen[cells[cells >= 0]] = True
+        return np.flatnonzero(seen).astype(np.int32)
+
+    def _cells(self, slot: str) -> Iterator[Pointers]:
+        return each(self.batches, partial(_taken, self.structure, slot))
 
     def _size(self, slot: str) -> int:
         cells = self.shared[slot]
@@ -256,14 +255,25 @@ class Plan:
         labels = np.tile(np.arange(L, dtype=np.int32), K)
         return (*made, Block("node", "dense", np.arange(K + 1, dtype=np.int64) * L, labels))
 
-    def cells(self, batch: Batch) -> Mapping[str, Pointers]:
-        """Return the cells of each slot that the gold of a batch takes."""
-        return self._whole_cells if batch is self.whole else self.structure.gold_cells(batch)
-
     @once
-    def _whole_cells(self) -> Mapping[str, Pointers]:
+    def whole_cells(self) -> Mapping[str, Pointers]:
+        """The cells of each slot that the gold takes, of data in memory."""
         assert self.whole is not None
         return self.structure.gold_cells(self.whole)
+
+
+def _columns(batch: Batch) -> int:
+    return 0 if batch.dense is None else int(batch.dense.shape[1])
+
+
+def _shown(by: str, batch: Batch) -> int:
+    items = batch.occurrences(by)
+    return int(items.id.max()) + 1 if items is not None and items.id.size else 0
+
+
+def _taken(structure: Structure, slot: str, batch: Batch) -> Pointers:
+    """Return each cell of a slot that the gold of a batch takes, once."""
+    return np.unique(structure.gold_cells(batch)[slot])
 
 
 def _check(

@@ -11,8 +11,6 @@ from crfkit.arrays import Floats, Ids
 from crfkit.data.batch import Batch
 from crfkit.linear.layout import Layout
 
-__all__ = ["Restricted", "add", "restrict", "take"]
-
 
 class Restricted(NamedTuple):
     """The weights of the attributes of a block, and all weights that do not belong to attributes."""

@@ -27,20 +27,6 @@ from crfkit.structures.structure import Scores
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = [
-    "cells_by_position",
-    "checked_out",
-    "checked_weights",
-    "explain",
-    "is_scored",
-    "ready_rows",
-    "scatter",
-    "score",
-    "transpose",
-    "with_bases",
-    "zero_scores",
-]
-
 
 def is_scored(layout: Layout, batch: Batch, name: str) -> bool:
     """Return whether a block has weights for occurrences of a batch."""

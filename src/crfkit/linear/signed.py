@@ -22,8 +22,6 @@ from crfkit.linear.score import scatter
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["SignedCounts", "signed_lack"]
-
 
 def signed_lack(loss: LinearLoss) -> str:
     """Return why a loss has no sums by sign; empty where it has."""
@@ -73,9 +71,9 @@ class SignedCounts:
         """Return the loss at w, and write W+ and -W- to `expected` [2, F]."""
         from crfkit.linear.loss import Joined
 
-        so_far, sides = Joined(expected), np.empty_like(expected)
+        so_far, sides = Joined(expected, self.loss.objective), np.empty_like(expected)
         for part in self.loss.parts():
-            so_far.scale(part, _sides(part, w, sides), sides)
+            so_far.scale(_sides(part, w, sides), float(part.weight.sum()), sides)
             expected += sides
         return so_far.value
 

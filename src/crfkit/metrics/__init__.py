@@ -3,8 +3,11 @@
 Labels are lists of lists of strings; with ``labels`` and ``seq_ptr`` they are flat arrays of ids.
 """
 
+from typing import TYPE_CHECKING
+
+from crfkit._safe.elsewhere import missing
 from crfkit.metrics.registry import METRICS, metric, scorer
-from crfkit.metrics.reliability import calibration
+from crfkit.metrics.reliability import Calibration, calibration
 from crfkit.metrics.report import Report
 from crfkit.metrics.significance import mcnemar, paired_bootstrap
 from crfkit.metrics.spanwise import span_scores
@@ -12,6 +15,7 @@ from crfkit.metrics.tokenwise import Confusion, confusion, token_scores
 
 __all__ = [
     "METRICS",
+    "Calibration",
     "Confusion",
     "Report",
     "calibration",
@@ -23,3 +27,9 @@ __all__ = [
     "span_scores",
     "token_scores",
 ]
+
+
+if not TYPE_CHECKING:  # for type checkers, what is not above does not exist
+
+    def __getattr__(name: str) -> object:
+        raise missing(__name__, name)

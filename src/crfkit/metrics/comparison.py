@@ -19,13 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit.arrays import Floats, pointers, weights_of
 from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, group
+from crfkit.metrics.mistakes import Labels
 from crfkit.metrics.registry import Metric, of_spans, share
-from crfkit.metrics.report import GroupScore, Labels, Report
+from crfkit.metrics.report import GroupScore, Report
 from crfkit.metrics.spanwise import span_counts
 from crfkit.metrics.tokenwise import Confusion, confusion_of, token_counts
 from crfkit.tags.reading import LabelScheme
-
-__all__ = ["Columns", "Compared", "Counted", "Joined", "Mean", "Told", "log_prob"]
 
 #: A function of gold and predicted labels, or a metric by its counts; more is better.
 Judge: TypeAlias = "Metric | Callable[[list[list[str]], list[list[str]]], float]"
@@ -65,7 +64,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Told:
+class ByFunction:
     """A function of some of the sequences, by their numbers."""
 
     function: Callable[[Ints], float]
@@ -96,7 +95,7 @@ class Mean:
 
 
 def log_prob(found: Floats, labels: Ints) -> Metric:
-    """Return the metric of log probabilities [N] of sequences with so many labels [N]: the mean by label."""
+    """Return the metric of log probabilities [N] of sequences, which have `labels` [N]: the mean by label."""
     return Metric("log_prob", partial(_sums, found, labels), share)
 
 
@@ -228,7 +227,7 @@ class Columns(Compared):
         Parameters
         ----------
         names
-            Of the ids.
+            Names of the ids.
         gold, predicted : [P]
             -1 where the gold is not known.
         seq_ptr : [N + 1]
@@ -248,7 +247,7 @@ class Columns(Compared):
                 n = int(np.searchsorted(seq_ptr, int(np.argmin(known)), side="right")) - 1
                 raise ValueError(
                     f"{source}: {unit} {n} has positions without a label, which the metric "
-                    f'{name_of(metric)} needs; leave such out, or give metric="accuracy"'
+                    f'{name_of(metric)} needs; leave them out, or give metric="accuracy"'
                 )
             scheme = None
             count = np.bincount(encoded.sequence[known], minlength=encoded.N)
@@ -256,7 +255,7 @@ class Columns(Compared):
         if isinstance(metric, Metric):
             judging: Judging = Counted(metric, (encoded,))
         else:
-            judging = Told(partial(_asked, metric, encoded))
+            judging = ByFunction(partial(_asked, metric, encoded))
         return cls(encoded, true, pred, seq_ptr, name_of(metric), judging, scheme, unit)
 
     @property
@@ -285,6 +284,7 @@ class Columns(Compared):
             wrong=np.bincount(self.encoded.sequence[wrong], minlength=self.N),
             labels_of=self.labels_of,
             groups=self._grouped(groups),
+            scheme=self.scheme,
         )
 
     def labels_of(self, n: int) -> tuple[Labels, Labels]:

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from crfkit._safe.printable import shown
 
-__all__ = ["COLUMNS", "Average", "Floats", "Score", "averages", "precision_recall_f1", "ratio", "table"]
-
 #: Of tables of scores.
 COLUMNS: Final = ("precision", "recall", "f1", "support")
 Floats: TypeAlias = NDArray[np.float64]
@@ -38,12 +36,12 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """Of what was found, the part that is correct."""
+        """Which part of what was found is correct."""
         return self.correct / self.found if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """Of what is true, the part that was found."""
+        """Which part of what is true was found."""
         return self.correct / self.support if self.support else 0.0
 
     @property

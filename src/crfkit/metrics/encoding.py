@@ -19,8 +19,6 @@ from crfkit._safe.cached import once
 from crfkit._safe.printable import counted
 from crfkit.arrays import pointers
 
-__all__ = ["Encoded", "Ints", "LabelSequences", "encode", "group"]
-
 Ints: TypeAlias = NDArray[np.int64]
 #: One list of labels for each sequence; with ``labels`` and ``seq_ptr`` a flat array of ids, [P].
 LabelSequences: TypeAlias = Sequence[Sequence[str]] | NDArray[np.integer[Any]]

@@ -21,8 +21,6 @@ from crfkit.metrics.spanwise import span_counts
 from crfkit.metrics.tokenwise import token_counts, whole_sequences
 from crfkit.tags.reading import LabelScheme
 
-__all__ = ["METRICS", "Metric", "Scorer", "metric", "of_spans", "scorer", "share"]
-
 Count: TypeAlias = Callable[[Encoded, Ints, int], NDArray[Any]]
 Value: TypeAlias = Callable[[NDArray[Any]], Floats]
 

@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike
 from crfkit.metrics.counts import Floats
 from crfkit.metrics.encoding import Ints
 
-__all__ = ["Calibration", "calibration"]
-
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -27,9 +25,28 @@ class Calibration:
     count: Ints  #: [B]
     confidence: Floats  #: [B] mean probability; nan in an empty bin
     accuracy: Floats  #: [B] part that is right; nan in an empty bin
-    expected_error: float  #: mean over all probabilities of |accuracy - confidence| of their bin
-    maximum_error: float  #: largest |accuracy - confidence| of a bin
+    expected_error: float  #: mean over all probabilities of ``|accuracy - confidence|`` of their bin
+    maximum_error: float  #: largest ``|accuracy - confidence|`` of a bin
     brier: float  #: mean squared difference of probability and outcome
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, bins: int = 10) -> Calibration:
+        """Return whether the most probable labels of an estimator or a model come true in labeled data."""
+        return calibration(estimator.predict_proba(X).to_dicts(), y, bins)
+
+    def __str__(self) -> str:
+        """Return a table: a row for each bin that is not empty."""
+        lines = ["   from     to  claimed   right       n"]
+        rows = zip(self.edges, self.edges[1:], self.confidence, self.accuracy, self.count, strict=False)
+        lines += [f"{a:7.2f}{b:7.2f}{p:9.4f}{right:8.4f}{n:8,}" for a, b, p, right, n in rows if n]
+        lines.append(f"expected error {self.expected_error:.4f}, Brier score {self.brier:.4f}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from crfkit.metrics.pictures import calibration_picture
+        from crfkit.view import cell
+
+        return cell(calibration_picture({"labels": self}), plain=str(self))
 
 
 def calibration(
@@ -45,11 +62,11 @@ def calibration(
     Parameters
     ----------
     probabilities
-        Of any shape: marginals of the predicted labels, [P], or of all labels, [P, L]. Or the
+        An array of any shape: marginals of the predicted labels, [P], or of all labels, [P, L]. Or the
         dicts of ``crf.predict_proba(X).to_dicts()``, of which each stands for its most probable label.
     correct
-        Of the same shape: whether it came true, that is, whether the label is the true one. With marginals of
-        `ChainCRF`: the true labels, as lists of lists; positions where they are None are left out.
+        An array of that shape: whether the label is the true one. With marginals of `ChainCRF`: the true
+        labels, as lists of lists; positions where they are None are left out.
     bins
         Number of bins.
     spacing
@@ -64,6 +81,11 @@ def calibration(
     ([1, 3], [0.0, 0.67])
     >>> round(made.expected_error, 3), round(made.brier, 3)
     (0.2, 0.175)
+    >>> print(made)
+       from     to  claimed   right       n
+       0.00   0.50   0.2000  0.0000       1
+       0.50   1.00   0.8667  0.6667       3
+    expected error 0.2000, Brier score 0.1750
     >>> marginals = [[{"N": 0.9, "V": 0.1}, {"N": 0.4, "V": 0.6}]]
     >>> calibration(marginals, [["N", "N"]]).count[5:].tolist()
     [1, 0, 0, 1, 0]

@@ -6,9 +6,9 @@ else that shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,14 +16,9 @@ from crfkit._safe.frames import frame_of
 from crfkit._safe.printable import counted, shown
 from crfkit.metrics.counts import COLUMNS, Average, Score, table
 from crfkit.metrics.encoding import Ints
+from crfkit.metrics.mistakes import Labels, Mistake, WrongSequence, mistakes_of
 from crfkit.metrics.tokenwise import Confusion
-
-__all__ = ["GroupScore", "Mistake", "Report"]
-
-#: Labels of one sequence, None where the gold is unknown; by part, where there are parts.
-Labels: TypeAlias = "list[str | None] | dict[str, list[str | None]]"
-
-_LISTED = 20  #: wrong labels of a sequence that are printed
+from crfkit.tags.reading import LabelScheme
 
 
 @dataclass(frozen=True)
@@ -38,40 +33,6 @@ class GroupScore:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {"score": self.score, "accuracy": self.accuracy, "n": self.n, **self.micro.to_dict()}
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A sequence with wrong labels; it prints those."""
-
-    sequence: int  #: its number, from 1
-    wrong: int  #: how many labels are wrong
-    gold: Labels
-    predicted: Labels
-    unit: str = "sequence"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            self.unit: self.sequence,
-            "wrong": self.wrong,
-            "gold": self.gold,
-            "predicted": self.predicted,
-        }
-
-    def __str__(self) -> str:
-        gold, found = (one if isinstance(one, dict) else {"": one} for one in (self.gold, self.predicted))
-        wrong = [
-            f"  {part and shown(part) + ' '}{t}: {shown(y)}, predicted {shown(z)}"
-            for part, labels in gold.items()
-            for t, (y, z) in enumerate(zip(labels, found[part], strict=True), 1)
-            if y is not None and y != z
-        ]
-        left = len(wrong) - _LISTED
-        more = [f"  and {left} more"] if left > 0 else []
-        known = sum(y is not None for labels in gold.values() for y in labels)
-        head = f"{self.unit} {self.sequence}: {self.wrong} of {counted(known, 'label')} wrong"
-        return "\n".join([head, *wrong[:_LISTED], *more])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +60,7 @@ class Report:
     span_f1 0.6667
     >>> print(report.errors(1)[0])
     sequence 2: 1 of 1 label wrong
-      1: O, predicted B-LOC
+        invented      1: LOC
     >>> float(report) == report.score == crf.score(X, [["B-LOC", "I-LOC", "O"], ["O"]])
     True
     """
@@ -120,6 +81,7 @@ class Report:
     unit: str = "sequence"  #: what n counts
     groups: Mapping[Hashable, GroupScore] = field(default_factory=dict)
     parts: Mapping[str, Report] = field(default_factory=dict)  #: by column or kind, where there are several
+    scheme: LabelScheme | None = None  #: how labels spell spans, where rows are of spans
 
     def __float__(self) -> float:
         return self.score
@@ -132,12 +94,54 @@ class Report:
         """The part of the sequences without a mistake."""
         return float((self.wrong == 0).mean()) if self.n else 0.0
 
-    def errors(self, n: int = 10) -> list[Mistake]:
-        """Return the sequences with the most wrong labels, at most n, the worst first."""
+    def errors(
+        self,
+        n: int | None = 10,
+        *,
+        words: Sequence[Sequence[str]] | None = None,
+        probability: Sequence[Sequence[float | None]] | None = None,
+        lines: Sequence[int] | None = None,
+    ) -> list[WrongSequence]:
+        """Return the sequences with the most wrong labels and their mistakes, the worst first.
+
+        Parameters
+        ----------
+        n : int, optional
+            At most this many; None: all.
+        words : words of each sequence, optional
+            They are printed.
+        probability : numbers of each sequence, optional
+            The probability of each gold label: what is improbable may be wrong in the gold.
+        lines : numbers, optional
+            The line of the file where each sequence begins.
+        """
         worst = np.argsort(-self.wrong, kind="stable")[:n].tolist()
         return [
-            Mistake(i + 1, int(self.wrong[i]), *self.labels_of(i), self.unit) for i in worst if self.wrong[i]
+            WrongSequence(
+                i + 1,
+                int(self.wrong[i]),
+                *(both := self.labels_of(i)),
+                self._mistakes(*both, None if probability is None else probability[i]),
+                self.unit,
+                None if words is None else words[i],
+                None if lines is None else lines[i],
+            )
+            for i in worst
+            if self.wrong[i]
         ]
+
+    def _mistakes(
+        self, gold: Labels, found: Labels, probability: Sequence[float | None] | None
+    ) -> tuple[Mistake, ...]:
+        if isinstance(gold, dict) or isinstance(found, dict):
+            assert isinstance(gold, dict)
+            assert isinstance(found, dict)
+            return tuple(
+                replace(one, part=part)
+                for part, report in self.parts.items()
+                for one in mistakes_of(gold[part], found[part], report.scheme)
+            )
+        return tuple(mistakes_of(gold, found, self.scheme, probability))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -176,8 +180,14 @@ class Report:
             blocks.append(table(each, ("accuracy", self.metric), more))
         right = f"{int((self.wrong == 0).sum()):,} of {counted(self.n, self.unit)} without a mistake"
         accuracy = f"accuracy {self.accuracy:.4f} of {counted(self.labels, 'label')}; {right}"
-        blocks.append([accuracy, f"{self.metric} {self.score:.4f}"])
+        blocks.append([accuracy] + [f"{self.metric} {self.score:.4f}"] * (self.metric != "accuracy"))
         return "\n\n".join(map("\n".join, blocks))
+
+    def _repr_html_(self) -> str:
+        from crfkit.metrics.pictures import report_pictures
+        from crfkit.view import cell
+
+        return cell(*report_pictures(self), plain=str(self))
 
     @property
     def _table(self) -> list[str]:

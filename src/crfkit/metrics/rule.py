@@ -19,18 +19,6 @@ from crfkit.structures.constraints import Scheme
 from crfkit.tags.detection import are_tags, follow_scheme
 from crfkit.tags.reading import LabelScheme
 
-__all__ = [
-    "AUTO",
-    "LOG_PROB",
-    "check_known",
-    "judge_for",
-    "metric_for",
-    "named_for",
-    "rule_of_kind",
-    "scheme_of_rows",
-    "some",
-]
-
 AUTO: Final = "auto"
 LOG_PROB: Final = "log_prob"  #: of the gold, the mean over positions
 
@@ -41,7 +29,7 @@ def metric_for(labels: Iterable[str], *, segments: bool = False) -> str:
     Parameters
     ----------
     labels : names
-        Of the model, or, without one, of the gold.
+        Labels of the model, or, without one, of the gold.
     segments : bool
         Whether they are known to spell segments: those of a segment model, or with a `Scheme`.
 

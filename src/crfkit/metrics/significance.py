@@ -20,8 +20,6 @@ from crfkit.metrics.counts import Floats
 from crfkit.metrics.encoding import LabelSequences, encode, group
 from crfkit.metrics.registry import Metric, Value
 
-__all__ = ["Bootstrap", "McNemar", "bootstrap_counts", "mcnemar", "paired_bootstrap"]
-
 _FEW = 25  # disagreements from which chi-squared is close enough to the binomial
 _BLOCK = 4_000_000  # draws held at once: 32 MB
 
@@ -116,7 +114,7 @@ def paired_bootstrap(
     samples, random_state
         How many samples, and where their draws begin: same state, same numbers.
     level
-        Of the intervals, which are between percentiles.
+        Level of the intervals, which are between percentiles.
     by
         The group of each sequence, such as its document: whole groups are drawn.
 
@@ -164,11 +162,11 @@ def bootstrap_counts(
     Parameters
     ----------
     counts : array [N, 2, ...]
-        Of each unit and of each of the two systems.
+        Counts of each unit and of each of the two systems.
     value : function
         Sums of counts [G, ...] to the values [G] of a metric.
     name : str
-        Of the metric.
+        Name of the metric.
     samples, random_state, level
         As in `paired_bootstrap`.
 

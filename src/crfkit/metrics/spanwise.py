@@ -18,8 +18,6 @@ from crfkit.metrics.counts import Average, Score, averages
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
 from crfkit.tags.reading import LabelScheme, Spans, find, rules
 
-__all__ = ["SpanScores", "span_counts", "span_scores"]
-
 
 @dataclass(frozen=True, eq=False)
 class SpanScores:
@@ -55,7 +53,7 @@ class SpanScores:
 
     @property
     def accuracy(self) -> float:
-        """Of all tokens, the part with the right label."""
+        """Which part of all tokens has the right label."""
         return self.correct_tokens / self.tokens if self.tokens else 0.0
 
     def report(self) -> str:
@@ -84,7 +82,7 @@ def span_scores(
     labels: Sequence[str] | None = None,
     seq_ptr: NDArray[Any] | None = None,
 ) -> SpanScores:
-    """Compare spans.
+    """Score predicted spans by precision, recall and F1, as conlleval does.
 
     Parameters
     ----------

@@ -14,18 +14,8 @@ from crfkit._safe.printable import shown
 from crfkit.metrics.counts import Average, Score, averages, table
 from crfkit.metrics.encoding import Encoded, Ints, LabelSequences, encode, group
 
-__all__ = [
-    "Confusion",
-    "TokenScores",
-    "confusion",
-    "confusion_of",
-    "token_counts",
-    "token_scores",
-    "whole_sequences",
-]
-
-
-_WIDE = 15  #: labels up to which a matrix is printed
+_PAGE = 80  #: columns up to which a matrix is printed
+_MOST = 30  #: errors that are printed instead
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +49,7 @@ def token_scores(
     labels: Sequence[str] | None = None,
     seq_ptr: NDArray[Any] | None = None,
 ) -> TokenScores:
-    """Compare labels position by position.
+    """Score predicted labels position by position.
 
     Parameters
     ----------
@@ -134,17 +124,33 @@ class Confusion:
         """Return the matrix as a pandas DataFrame: true labels in rows, predicted ones in columns."""
         return frame_of(dict(zip(self.labels, self.matrix.tolist(), strict=True)), self.labels, "true")
 
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None) -> Confusion:
+        """Return what an estimator or a model takes for what in labeled data."""
+        found: Confusion = estimator.evaluate(X, y).confusion
+        return found
+
+    def _repr_html_(self) -> str:
+        from crfkit.metrics.pictures import confusion_picture
+        from crfkit.view import cell
+
+        return cell(confusion_picture(self), plain=str(self))
+
     def __str__(self) -> str:
-        """Return the matrix; of many labels, the most frequent errors."""
-        if len(self.labels) > _WIDE:
-            lines = [f"{shown(y)}, predicted {shown(z)}: {times:,}" for y, z, times in self.most(2 * _WIDE)]
-            return "\n".join(["the most frequent errors", *lines])
+        """Return the matrix; where it is wider than a page, the most frequent errors."""
         names = [shown(name) for name in self.labels]
         widths = [
             max(len(name), len(str(max(column))))
             for name, column in zip(names, self.matrix.T.tolist(), strict=True)
         ]
         first = max(map(len, ["true", *names]))
+        if first + sum(2 + width for width in widths) > _PAGE:
+            most = self.most(_MOST)
+            digits = max((len(f"{times:,}") for *_, times in most), default=0)
+            lines = [f"{times:{digits},}  {shown(y)}, predicted {shown(z)}" for y, z, times in most]
+            if not lines:
+                return f"no label of {len(names)} is predicted for another"
+            return "\n".join(["the most frequent errors", *lines])
         lines = [f"{'':{first}}  predicted"]
         for name, row in [("true", names), *zip(names, self.matrix.tolist(), strict=True)]:
             cells = "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True))

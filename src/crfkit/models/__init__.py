@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
     from crfkit.models.model import SequenceModel
     from crfkit.models.tagger import Tagger
+    from crfkit.models.unsure import uncertainty
 
-__all__ = ["Explanation", "GraphModel", "Model", "SequenceModel", "Tagger", "files"]
+__all__ = ["Explanation", "GraphModel", "Model", "SequenceModel", "Tagger", "files", "uncertainty"]
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -22,6 +23,7 @@ __getattr__, __dir__ = lazily(
         "GraphModel": ".graph_model",
         "SequenceModel": ".model",
         "Tagger": ".tagger",
+        "uncertainty": ".unsure",
     },
     modules=("files",),
 )

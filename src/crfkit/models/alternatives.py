@@ -27,8 +27,6 @@ from crfkit.tags.schemes import OUTSIDE
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
 
-__all__ = ["Alternatives", "kbest_of"]
-
 _MOST: Final = 1 << 14  # label sequences of the chain that are looked at, for each sequence
 
 
@@ -101,11 +99,11 @@ class Alternatives(Predictions, Probabilities):
 
     def _candidate(self, one: Labeling, log_z: float) -> Candidate:
         log_prob = one.score - log_z
-        spans = [span for span in self.segments_in(_path_of(one))[0] if span[2] != OUTSIDE]
+        spans = [(a, b, *self.said([y])) for a, b, y in self.segments_in(_path_of(one))[0] if y != OUTSIDE]
         return Candidate(self._labels_of(one), log_prob, exp(min(log_prob, 0.0)), spans)
 
-    def _labels_of(self, one: Labeling) -> list[str]:
-        return self.spelling.tags(_path_of(one))[0]
+    def _labels_of(self, one: Labeling) -> list[Any]:
+        return self.said(self.spelling.tags(_path_of(one))[0])
 
 
 def _path_of(one: Labeling) -> Path:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
 from crfkit._safe.fields import Fields
+from crfkit._safe.printable import shown
 from crfkit.arrays import Floats
 from crfkit.errors import SaveError
 from crfkit.linear.layout import Layout
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
     from crfkit.metrics.comparison import Compared
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
-    from crfkit.models.parts import FeatureMap, Plain
+    from crfkit.models.parts import Map, Plain
     from crfkit.training.events import TrainingRecord
-
-__all__ = ["FittedBy", "Model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class Model(ABC):
     license: str  #: under which terms others may use it
     lacks: str  #: why it cannot be written to a file, and what to do instead; "" where it can
     estimator: FittedBy | None  #: what learned it, where an estimator did
-    feature_map: FeatureMap | None  #: what makes of X what it has weights of, where no recipe does
+    feature_map: Map | None  #: what makes of X what it has weights of, where no recipe does
 
     #: Its decision rule by name, where it has one of its own (`crfkit.models.parts`).
     rule: ClassVar[str] = ""
@@ -164,10 +163,63 @@ class Model(ABC):
         """Return the scores of a batch, for all queries of `crfkit.inference`."""
 
     @abstractmethod
+    def _pieces(self, **options: Any) -> Iterable[bytes]:
+        """Return the bytes of the file, piece by piece; the options are those of `save`."""
+
     def save(
-        self, path: str | os.PathLike[str], *, notes: str | None = None, license: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dtype: Literal["float64", "float32"] = "float64",
+        compact: bool = False,
+        notes: str | None = None,
+        license: str | None = None,
     ) -> None:
-        """Write the model to a file, as a whole or not at all; `crfkit.load` opens it."""
+        """Write the model to a file, as a whole or not at all; `crfkit.load` opens it.
+
+        Attributes whose weights are all zero are left out, which changes no bit of an answer. A model that
+        predicts by Python functions is refused.
+
+        Parameters
+        ----------
+        path : path
+        dtype : {"float64", "float32"}
+            Type of the weights in the file; float32 halves them and rounds.
+        compact : bool
+            Leave out every weight of zero, and edge attributes without others; scores stay the same but
+            for their last digits.
+        notes, license : str, optional
+            Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from crfkit import load, train
+        >>> from crfkit.features import ItemExtractor
+        >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
+        ...     again = load(os.path.join(folder, "m.crf"))
+        >>> again.predict(ItemExtractor()([[["dog"]]])), again.notes
+        ([['N']], 'an example')
+        """
+        from crfkit.data.sink import write_bytes
+
+        write_bytes(path, self._pieces(dtype=dtype, compact=compact, notes=notes, license=license))
+
+    def __str__(self) -> str:
+        """Return what it is: its labels, sizes, training, notes and license."""
+        from crfkit.models.pictures import lines_of
+
+        rows = lines_of(self)
+        wide = max(map(len, rows))
+        return "\n".join(f"{name:<{wide}}  {shown(text)}" for name, text in rows.items())
+
+    def _repr_html_(self) -> str:
+        from crfkit.models.pictures import model_pictures
+        from crfkit.view import cell
+
+        return cell(*model_pictures(self), plain=str(self))
 
     def check_alone(self) -> None:
         """Refuse to be written where prediction needs a function, which no file keeps."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from crfkit.metrics.reliability import Calibration
     from crfkit.models.model import SequenceModel
 
-__all__ = ["Method", "Reliability", "calibrated", "reliability"]
-
 Method = Literal["temperature", "isotonic"]
 _WIDEST = 3.0  #: T lies between e**-3 and e**3
 

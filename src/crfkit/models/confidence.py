@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crfkit import inference
 from crfkit.arrays import Bools, Floats, Pointers
@@ -13,12 +15,12 @@ from crfkit.inference.spans import Steps, segment_probability
 from crfkit.models.encoding import Recoding
 from crfkit.models.scores import flat_path
 from crfkit.structures.gold import Path, Sets
-from crfkit.tags.reading import CUT, START, find, rules
+from crfkit.tags.reading import CUT, END, START, Rules, find, rules
+from crfkit.tags.schemes import OUTSIDE
 
 if TYPE_CHECKING:
+    from crfkit.inference.constrained.kinds import GlobalConstraint
     from crfkit.models.model import SequenceModel
-
-__all__ = ["SureSegments", "check_sure", "segment_cells", "segment_confidence", "sure_of"]
 
 #: (start, end, label, probability) of the segments of one sequence, in order.
 SureSegments: TypeAlias = list[tuple[int, int, str, float]]
@@ -37,12 +39,22 @@ def check_sure(model: SequenceModel) -> None:
 
 
 def segment_confidence(
-    model: SequenceModel, X: Any, *, allowed: Bools | Sets | None = None, threads: int | None = None
+    model: SequenceModel,
+    X: Any,
+    *,
+    allowed: Bools | Sets | None = None,
+    constraints: Iterable[GlobalConstraint] | None = None,
+    threads: int | None = None,
 ) -> list[SureSegments]:
-    """Return predicted segments with their probabilities; see `SequenceModel.predict_spans`."""
+    """Return predicted segments with their probabilities; see `SequenceModel.predict_spans`.
+
+    The segments keep the constraints, by default those of the model.
+    """
     check_sure(model)
     batch = model.batch_of(X, threads=threads)
-    kept = model._path(batch, allowed=allowed, threads=threads) if model.constraints else None
+    kept = None
+    if constraints is not None or model.constraints:
+        kept = model._path(batch, allowed=allowed, constraints=constraints, threads=threads)
     found: list[SureSegments] = []
     for _, potentials in model.parts(batch, allowed=allowed, threads=threads, cells=segment_cells(model)):
         with counted_from(len(found)):
@@ -71,20 +83,47 @@ def sure_of(model: SequenceModel, potentials: Any, path: Path, threads: int | No
     return _by_sequence(path.seq_ptr, *found, p)
 
 
+def _tag_pairs(model: SequenceModel) -> tuple[NDArray[np.uint8], Rules]:
+    """Return what two neighboring tags say of segments, [L + 1, L + 1], and how tags are read.
+
+    The last is what lies before the first position and after the last.
+    """
+    assert model.tags is not None
+    learned = isinstance(model.spelling, Recoding)  # the labels of the chain are tags of another encoding
+    names = model.structure.labels if learned else model.tags.values()
+    reading = rules("lenient", (*names, OUTSIDE))
+    part, kind = reading.part, reading.kind
+    parts = int(np.sqrt(len(reading.table) // 2))
+    same = kind[:, None] == kind  # [L + 1, L + 1]
+    return reading.table[(part[:, None] * parts + part) * 2 + same], reading
+
+
+def pairs_of(model: SequenceModel) -> tuple[NDArray[np.uint8], NDArray[np.int64], tuple[str, ...]]:
+    """Return how the labels of a chain are read as segments, for one labeling at a time.
+
+    Returns
+    -------
+    flags : array [L + 1, L + 1]
+        What two neighboring labels say (`crfkit.tags.reading`); the last is what lies around a sequence.
+    kind : array [L]
+        The number of the kind of segments of each label.
+    kinds : tuple of str
+        The names of these.
+    """
+    if model.tags is not None:
+        flags, reading = _tag_pairs(model)
+        return flags, reading.kind[:-1], reading.kinds
+    L = len(model.answers)
+    return np.where(np.eye(L + 1), np.uint8(0), START | CUT | END), np.arange(L), model.answers
+
+
 def _of_tags(
     model: SequenceModel, potentials: Any, label: Pointers, seq_ptr: Pointers, threads: int | None
 ) -> tuple[Found, Floats]:
     """Return the segments that tags [P] spell, and their probabilities."""
-    assert model.tags is not None
-    learned = isinstance(model.spelling, Recoding)  # the labels of the chain are tags of another encoding
-    names = model.structure.labels if learned else model.tags.values()
-    tags = (*names, "O")  # the last: before the first position, and after the last
-    reading = rules("lenient", tags)
+    flags, reading = _tag_pairs(model)
     spans = find(label, seq_ptr, reading)
-    part, kind = reading.part, reading.kind
-    parts = int(np.sqrt(len(reading.table) // 2))
-    same = kind[:, None] == kind  # [L + 1, L + 1]
-    flags = reading.table[(part[:, None] * parts + part) * 2 + same]
+    kind = reading.kind
     begins, cuts = (flags & START) != 0, (flags & CUT) != 0
     steps = Steps(begins[:, :-1], ~cuts[:-1, :-1], cuts[:-1])
     among: Bools = spans.kind[:, None] == kind[:-1]  # [K, L]

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crfkit import _native
+from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
+from crfkit.features import Extractor, Recipe
+from crfkit.features.views import NUMBERS
+from crfkit.models.confidence import pairs_of
+from crfkit.models.known import reach
+from crfkit.models.width import widths
 from crfkit.native import kernels
+from crfkit.tags.schemes import OUTSIDE
+from crfkit.text.spans import Span
 
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
-
-__all__ = ["covers", "decoder_of"]
 
 
 def covers(model: SequenceModel) -> str:
@@ -35,6 +41,8 @@ def covers(model: SequenceModel) -> str:
         return "limits on segment lengths"
     if model.feature_map is not None or model.rule:
         return "a feature map" if model.feature_map is not None else "labels decided by " + model.rule
+    if model.numbers:
+        return "labels that are numbers"
     if model.conjunctions is not None:
         return "conjunctions of attributes"
     if model.states is not None:
@@ -47,7 +55,17 @@ def covers(model: SequenceModel) -> str:
         return "constraints on whole labelings"
     if model.calibration is not None:
         return "calibration"
-    return "real-valued columns" if model.layout.dense else ""
+    if model.layout.dense:
+        return "real-valued columns"
+    recipe = model.recipe
+    if recipe is None:
+        return ""
+    if model.hashed is None and not len(model.attributes) and model.layout.attributes:
+        return "attributes without names"
+    if model.weighted[1] and structure.order != 1:
+        return "attributes of steps"
+    views = {f.view for one in recipe.templates for f in one.fields}
+    return "numbers made by a recipe" if views & {*NUMBERS, "embedding"} else ""
 
 
 def decoder_of(model: SequenceModel) -> _native.Decoder | None:
@@ -56,10 +74,58 @@ def decoder_of(model: SequenceModel) -> _native.Decoder | None:
         return None
     none = np.zeros(1, dtype=np.int64)
     nothing = model.potentials(Batch(none, none, np.zeros(0, dtype=np.int32)))  # only the transitions
-    names: _native.FrozenAlphabet | _native.Hasher | _native.Alphabet = model.attributes._native
-    if model.hashed is not None:
-        names = _native.Hasher(model.hashed)
-        names.freeze()
-    assert not isinstance(names, _native.Alphabet), "the attributes of a model are frozen"
+    names = _names(model, model.attributes)
+    reader = None if model.recipe is None else _token_reader(model, model.recipe, names)
     ends = (nothing.start, nothing.stop)
-    return _native.Decoder(kernels, names, model.ready("node"), nothing.tables, *ends, model.structure.labels)
+    labels = model.structure.labels
+    steps, base = None, None
+    if reader is not None and model.weighted[1]:
+        steps = model.ready("edge")
+        if len(model.layout.block["transition"].cell):
+            base = model.layout.shared("transition", model.w)
+    return _native.Decoder(
+        kernels, names, model.ready("node"), nothing.tables, *ends, labels, reader, steps, base
+    )
+
+
+def _names(model: SequenceModel, known: Alphabet) -> _native.FrozenAlphabet | _native.Hasher:
+    """Return where names of attributes get their ids."""
+    if model.hashed is not None:
+        hasher = _native.Hasher(model.hashed)
+        hasher.freeze()
+        return hasher
+    frozen = known.freeze()._native
+    assert isinstance(frozen, _native.FrozenAlphabet), "it was frozen"
+    return frozen
+
+
+def _token_reader(
+    model: SequenceModel, recipe: Recipe, node: _native.FrozenAlphabet | _native.Hasher
+) -> _native.TokenReader:
+    """Return what makes attributes of the tokens of one sequence, as the extractor of the model does."""
+    extract = Extractor(recipe, None, model.hashed)
+    others = (model.edge_attributes, model.names.segment_attributes)
+    columns, made_by = recipe.columns, model.extractor
+    sources = [
+        (columns.index(name), None if table is None else recipe.resources[table].marks)
+        for name, table in extract.sources
+    ]
+    return _native.TokenReader(
+        extract._native,
+        [node, *(_names(model, names) for names in others)],
+        [*columns],
+        [int(name) if name.isdigit() else -1 for name in columns],
+        [] if made_by is None else [*widths(made_by)],
+        sources,
+        [extract.functions.get(view) for view in range(len(extract.views))],
+        *reach(recipe),
+    )
+
+
+def span_names_of(model: SequenceModel) -> _native.SpanNames | None:
+    """Return how the decoder finds the segments of `SequenceModel.predict_spans`; None where it does not."""
+    if model.decoder is None or model.layout.order > 1:
+        return None
+    flags, kind, names = pairs_of(model)
+    wanted = [None if name == OUTSIDE else name for name in names]
+    return _native.SpanNames(flags.ravel().tolist(), kind.tolist(), wanted, Span)

@@ -24,14 +24,12 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.models.tags import Spelling, as_segments
 from crfkit.structures.gold import Path
-from crfkit.tags.schemes import TABLE
+from crfkit.tags.schemes import OUTSIDE, TABLE
 from crfkit.tags.segments import type_of
 
 if TYPE_CHECKING:
     from crfkit.arrays import Pointers
     from crfkit.structures.constraints import Resolved
-
-__all__ = ["ENCODINGS", "Recoding", "encoded", "encoding_of"]
 
 ENCODINGS = ("IO", "BIO", "BIOES", "BCEU")
 
@@ -70,7 +68,8 @@ def encoded(data: Dataset, encoding: str, labels: Sequence[str] = ()) -> Dataset
     if gold is None or data.batch.allowed is not None or data.batch.soft is not None or (gold < 0).any():
         raise ValueError(f"the encoding {name} is for one gold label at each position; the data lack some")
     made = as_segments(data)
-    if made.extractor is None or made.extractor.scheme is None:
+    scheme = None if made.extractor is None else made.extractor.scheme
+    if scheme is None and not (labels and {*data.labels.strings()} <= {OUTSIDE}):
         some = ", ".join(data.labels.strings()[:5])
         raise ValueError(
             f"the encoding {name} is for labels that spell segments, such as B-PER and I-PER; the data have "
@@ -80,7 +79,7 @@ def encoded(data: Dataset, encoding: str, labels: Sequence[str] = ()) -> Dataset
     tags = spelling.ids(_path(made))
     known, names = Alphabet(labels), spelling.alphabet.strings()
     label = known.ids([names[tag] for tag in tags.tolist()])  # of new labels only those that occur
-    made_by = replace(data.extractor or ExtractorSpec(), scheme=made.extractor.scheme, encoding=name)
+    made_by = replace(data.extractor or ExtractorSpec(), scheme=scheme, encoding=name)
     return replace(data, batch=replace(data.batch, label=label), labels=known, extractor=made_by)
 
 

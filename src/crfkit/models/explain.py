@@ -25,17 +25,24 @@ from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.models.explanation import Contribution, Decision, Explanation
 from crfkit.models.model import SequenceModel
-
-__all__ = ["entry", "explain_sequence", "state_weights", "transition_weights"]
+from crfkit.structures.gold import Sets
 
 #: Kinds of attributes that have a weight for each label.
 _ATTRIBUTES = ("node", "begin", "end", "segment")
 
 
 def explain_sequence(
-    model: SequenceModel, x: Any, at: int | None = None, *, threads: int | None = None
+    model: SequenceModel,
+    x: Any,
+    at: int | None = None,
+    *,
+    allowed: Sets | None = None,
+    threads: int | None = None,
 ) -> Explanation:
-    """Explain the labels of one sequence, or of one position; see `Model.explain`."""
+    """Explain the labels of one sequence, or of one position; see `Model.explain`.
+
+    Labels that `allowed` forbids are out of the question; for chains only.
+    """
     batch = _one(model, x)
     if at is not None:
         if not isinstance(at, int | np.integer):
@@ -43,9 +50,11 @@ def explain_sequence(
         if not 0 <= at < batch.positions:
             raise ValueError(f"at is {at}, and the sequence has {counted(batch.positions, 'position')}")
     if model.segmental:
+        if allowed is not None:
+            raise ValueError("allowed is for chains, and the model is one of segments; leave it out")
         from crfkit.models.explain_segments import explain_segments
 
-        return Explanation(tuple(explain_segments(model, batch, at, threads)))
+        return Explanation(tuple(explain_segments(model, batch, at, threads)), tokens=tokens_of(x))
     if model.structure.order is None:
         raise ValueError(
             f"the model is {model.structure.describe()}; only chains and segments can be explained"
@@ -54,7 +63,20 @@ def explain_sequence(
         raise ValueError(
             "the model is normalized at each step: its decisions are not sums of weights; explain a CRF"
         )
-    return Explanation(tuple(_positions(_Parts(model), batch, at, threads)))
+    return Explanation(tuple(_positions(_Parts(model), batch, at, allowed, threads)), tokens=tokens_of(x))
+
+
+def tokens_of(x: Any) -> tuple[str, ...]:
+    """Return the words of a sequence of them, or of rows that begin with them; none where there are none.
+
+    Examples
+    --------
+    >>> tokens_of([("the", "DT"), ("dog", "NN")]), tokens_of(["the"]), tokens_of([{"w": "the"}])
+    (('the', 'dog'), ('the',), ())
+    """
+    rows = x.sequence(0) if isinstance(x, Columns) else x if isinstance(x, list | tuple) else []
+    firsts = [row[0] if isinstance(row, tuple) and row else row for row in rows]
+    return tuple(firsts) if all(isinstance(one, str) for one in firsts) else ()
 
 
 def _one(model: SequenceModel, x: Any) -> Batch:
@@ -67,11 +89,15 @@ def _one(model: SequenceModel, x: Any) -> Batch:
     return batch
 
 
-def _positions(parts: _Parts, one: Batch, at: int | None, threads: int | None) -> Iterator[Decision]:
+def _positions(
+    parts: _Parts, one: Batch, at: int | None, allowed: Sets | None, threads: int | None
+) -> Iterator[Decision]:
     if not one.positions:
         return
     model = parts.model
     potentials = model.potentials(one, threads=threads)
+    if allowed is not None:
+        potentials = allowed.clamped(potentials)
     best: Ids = inference.decode(potentials, threads=threads)[0].labels
     node = inference.marginals(potentials, threads=threads).node  # [T, L]
     possible = inference.reachable(potentials, threads=threads).node  # [T, L]

@@ -20,13 +20,11 @@ from crfkit import inference
 from crfkit.arrays import Ids
 from crfkit.inference.methods.method import Method
 from crfkit.models.explain import entry
-from crfkit.models.explanation import At, Contribution, Decision, Explanation, told
+from crfkit.models.explanation import At, Contribution, Decision, Explanation, place_of
 from crfkit.models.graph_asked import Asked
 from crfkit.models.graph_model import Given, GraphModel
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.cliques import Clique
-
-__all__ = ["explain_graph"]
 
 
 def explain_graph(
@@ -97,7 +95,7 @@ class _Names:
     def variable(self, flat: int, y: int, z: int) -> str:
         kind, number = self._variable(flat)
         changed = "" if y == z else f", not {self.asked.label(kind, z)}"
-        return f"{told(self.asked.place(kind, number))} {self.asked.label(kind, y)}{changed}"
+        return f"{place_of(self.asked.place(kind, number))} {self.asked.label(kind, y)}{changed}"
 
     def _variable(self, flat: int) -> tuple[str, int]:
         sizes = self.asked.batch.kind_ptr.items()

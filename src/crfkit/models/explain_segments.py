@@ -26,8 +26,6 @@ from crfkit.models.explanation import Contribution, Decision
 from crfkit.models.model import SequenceModel
 from crfkit.structures.gold import Path
 
-__all__ = ["explain_segments"]
-
 Segment = tuple[int, int, int]
 #: What a weight belongs to: its kind, its name and a position.
 Key = tuple[str, str, int]
@@ -163,7 +161,7 @@ class _Weights:
         block, known, cell = (
             self.model.layout.block["edge"],
             self.model.edge_attributes,
-            x * len(self.model.labels) + y,
+            x * len(self.model.names.labels) + y,
         )
         for i in range(int(occurrences.ptr[p]), int(occurrences.ptr[p + 1])):
             a = int(occurrences.id[i])
@@ -174,7 +172,7 @@ class _Weights:
     def _dense(self, one: Batch, p: int, y: int) -> Iterator[tuple[Key, float]]:
         if one.dense is None:
             return
-        table = self._w["dense"].reshape(-1, len(self.model.labels))  # [K, L]
+        table = self._w["dense"].reshape(-1, len(self.model.names.labels))  # [K, L]
         for k, value in enumerate(one.dense[p].tolist()):
             yield ("dense", f"column {k}", p), value * float(table[k, y])
 

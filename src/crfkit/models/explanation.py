@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 
 from crfkit.inference.methods.how import How
 
-__all__ = ["At", "Contribution", "Decision", "Explanation", "told"]
-
 #: A position of a sequence, from 0; of graphs, a variable: its kind, and its number within kind and graph. Of
 #: several columns (position, column), of an image (row, column).
 At: TypeAlias = int | tuple[str, int] | tuple[int, str] | tuple[int, int]
@@ -23,12 +21,12 @@ At: TypeAlias = int | tuple[str, int] | tuple[int, str] | tuple[int, int]
 _ROWS = 20  #: contributions that are printed
 
 
-def told(at: At) -> str:
+def place_of(at: At) -> str:
     """Return a place as people say it.
 
     Examples
     --------
-    >>> [told(at) for at in (3, ("token", 3), (3, "pos"), (3, 4))]
+    >>> [place_of(at) for at in (3, ("token", 3), (3, "pos"), (3, 4))]
     ['position 3', 'token 3', 'position 3 pos', 'row 3 column 4']
     """
     if not isinstance(at, tuple):
@@ -90,7 +88,7 @@ class Decision:
 
     def __str__(self) -> str:
         """Return a table."""
-        name = told(self.at)
+        name = place_of(self.at)
         if self.positions > 1 and isinstance(self.at, int):
             name = f"positions {self.at} to {self.at + self.positions - 1}"
         head = f"{name} is {self.label} (p = {self.probability:.3f})"
@@ -139,6 +137,7 @@ class Explanation(Sequence[Decision]):
 
     decisions: tuple[Decision, ...]
     info: How | None = None  #: of graphs: how the best labeling was found
+    tokens: tuple[str, ...] = ()  #: of sequences of words: what stands at each position
 
     def __getitem__(self, number: Any) -> Any:
         """Return a decision, or those of a slice."""
@@ -161,6 +160,24 @@ class Explanation(Sequence[Decision]):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {"decisions": [one.to_dict() for one in self.decisions]}
+
+    def to_frame(self) -> Any:
+        """Return a data frame of pandas: a row for each contribution, with the decision that it speaks to."""
+        from crfkit._safe.frames import frame_of
+
+        rows = [
+            (place_of(each.at), each.label, each.runner_up, one.kind, one.name, one.amount)
+            for each in self.decisions
+            for one in each.contributions
+        ]
+        columns = ["at", "label", "runner_up", "kind", "name", "amount"]
+        return frame_of(dict(enumerate(rows)), columns)
+
+    def _repr_html_(self) -> str:
+        from crfkit.models.pictures import explanation_pictures
+        from crfkit.view import cell
+
+        return cell(*explanation_pictures(self), plain=str(self))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.decisions))

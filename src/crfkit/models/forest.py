@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, Pointers
 
-__all__ = ["Forest", "Rows", "windowed"]
-
 Rows = NDArray[np.float32]
 
 

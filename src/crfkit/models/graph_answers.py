@@ -14,8 +14,6 @@ from crfkit.inference.methods.how import How
 from crfkit.models.results import PerSequence
 from crfkit.structures.graphs.batch import GraphBatch
 
-__all__ = ["GraphLabels", "GraphProba", "PerGraph", "kind_pointers", "spelled"]
-
 T = TypeVar("T")
 
 

@@ -3,25 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crfkit.arrays import Bools, Floats, Ids
+from crfkit.arrays import Bools, Floats, Ids, Ragged, pointers
+from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.models.explanation import At
 from crfkit.models.graph_answers import GraphLabels, GraphProba, PerGraph, kind_pointers, spelled
+from crfkit.models.known import Watch
+from crfkit.models.names import Names
 from crfkit.models.results import Candidate
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.clique_features import CliqueFeatures
 
 if TYPE_CHECKING:
     from crfkit.metrics.comparison import Compared
-    from crfkit.models.graph_model import Given
+    from crfkit.models.graph_model import Given, GraphModel
     from crfkit.models.grounding import Grounding, Samples
 
-__all__ = ["Asked", "AskedOfSamples"]
+
+def known_attributes(model: GraphModel, batch: GraphBatch) -> GraphBatch:
+    """Return a batch whose attributes have the numbers that they have in the model; others are left out."""
+    if not isinstance(batch, GraphBatch):
+        raise TypeError(f"X is a {type(batch).__name__}, expected graphs of graph.batch(...)")
+    if batch.graph != model.graph:
+        raise ValueError(f"the batch is of {batch.graph!r}, the model of {model.graph!r}")
+    features: dict[str, CliqueFeatures] = {}
+    watch = _watch(model)
+    for name, block in model.layout.block.items():
+        given = batch.features.get(name)
+        if (given is None) != (block.by is None):
+            has = "has no features" if given is None else "has features"
+            raise ValueError(f"clique {name!r} {has} in the batch; in the data of training it was otherwise")
+        if given is not None:
+            made = features[name] = _renamed(model, name, given)
+            if given.rows is not None and made.rows is not None and made.names is not None:
+                watch.add(len(given.rows.id), len(made.rows.id))
+    return replace(batch, features=features)
+
+
+def _watch(model: GraphModel) -> Watch:
+    """Return what counts attributes that have names."""
+    named = next(iter(model.attributes.values()), Alphabet())
+    return Watch(Names(Alphabet(), named), done=not len(named))
+
+
+def _renamed(model: GraphModel, clique: str, given: CliqueFeatures) -> CliqueFeatures:
+    rows = model.layout.rows_of(clique)
+    if given.dense is not None:
+        full = len(model.layout.block[clique].cell) == rows * model.layout.slots[clique].cells
+        if given.columns != rows or not full:
+            expects = f"{rows} columns" if full else "a sparse matrix, as in training"
+            raise ValueError(
+                f"features of clique {clique!r} have {given.columns} columns, the model expects {expects}"
+            )
+        return given
+    names = model.attributes.get(clique)
+    assert given.rows is not None
+    if names is None and given.names is not None:
+        raise ValueError(
+            f"features of clique {clique!r} are attributes with names, the model has only their numbers"
+        )
+    ids: Ids = given.rows.id
+    if names is not None and given.names is not None and names is not given.names:
+        ids = names.ids(given.names.strings())[ids]
+    known = (ids >= 0) & (ids < rows)
+    if known.all():
+        return CliqueFeatures(rows, rows=Ragged(given.rows.ptr, ids, given.rows.value), names=names)
+    of = np.repeat(np.arange(len(given)), np.diff(given.rows.ptr))[known]
+    value = None if given.rows.value is None else given.rows.value[known]
+    kept = Ragged(pointers(np.bincount(of, minlength=len(given))), ids[known], value)
+    return CliqueFeatures(rows, rows=kept, names=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +216,10 @@ class AskedOfSamples(Asked):
     ) -> Compared:
         """Return the labels of y and those found, by column, and what judges them."""
         from crfkit.metrics.comparison import Joined
+        from crfkit.models.grounding import Comparison
 
         asked = "sequence_accuracy" if each is not None else metric  # what the labels spell, known or not
-        parts = self.grounding.compared(self.batch.graph, self.samples, y, found, asked, kind)
+        parts = self.grounding.compared(Comparison(self.batch.graph, self.samples, y, found, asked, kind))
         return Joined.mean(parts) if each is None else Joined.by_log_prob(parts, each)
 
     def labels(self, found: GraphLabeling) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from crfkit import inference
 from crfkit._safe.pickling import Restored
 from crfkit._safe.printable import counted
-from crfkit.arrays import Bools, Floats, Ids, Ragged, pointers
+from crfkit.arrays import Bools, Floats, Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
@@ -21,13 +20,9 @@ from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.models.base import FittedBy, Model
 from crfkit.models.graph_answers import PerGraph
-from crfkit.models.graph_asked import Asked, AskedOfSamples
-from crfkit.models.known import Watch
-from crfkit.models.names import Names
-from crfkit.models.parts import FeatureMap
+from crfkit.models.graph_asked import Asked, AskedOfSamples, known_attributes
 from crfkit.models.results import Candidate
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.graphs.potentials import GraphPotentials
 
@@ -40,8 +35,6 @@ if TYPE_CHECKING:
     from crfkit.models.grounding import Grounding
     from crfkit.training.events import TrainingRecord
 
-__all__ = ["Given", "GraphMetric", "GraphModel", "log_prob"]
-
 #: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
 Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
 #: Gold labels and predicted ones by kind, ids [V] with -1 where the gold is unknown, to a number.
@@ -50,7 +43,7 @@ GraphMetric: TypeAlias = Callable[[Mapping[str, Ids], Mapping[str, Ids]], float]
 
 @dataclass(frozen=True, eq=False)
 class GraphModel(Restored, Model):
-    """A trained model of graphs; see `crfkit.train` and `crfkit.GraphCRF`.
+    """A trained graph model; see `crfkit.train` and `crfkit.GraphCRF`.
 
     Examples
     --------
@@ -76,16 +69,15 @@ class GraphModel(Restored, Model):
     notes: str = ""  #: free text that goes with the model
     license: str = ""  #: under which terms others may use it
     form: GraphForm | None = None  #: how columns become graphs, where `crfkit train` made the model
-    grounding: Grounding | None = None  #: how samples become graphs, where it was trained on such
     lacks: str = ""  #: why it cannot be written to a file, and what to do instead; "" where it can
     estimator: FittedBy | None = None  #: what learned it, where an estimator did
-    feature_map: FeatureMap | None = None  #: what makes features of X
+    feature_map: Grounding | None = None  #: how samples become graphs, where it was trained on such
     info: How | None = None  #: how graphs were answered at the end of training; not in files
 
     @property
     def recipe(self) -> Recipe | None:
         """What makes features of tokens, where it was trained on sequences of them."""
-        return getattr(self.grounding, "recipe", None)
+        return getattr(self.feature_map, "recipe", None)
 
     def __post_init__(self) -> None:
         w = np.array(self.w, dtype=np.float64)
@@ -98,21 +90,11 @@ class GraphModel(Restored, Model):
         """Return what it is a model of."""
         return f"<GraphModel of {self.graph!r}, {counted(self.layout.weights, 'weight')}>"
 
-    def save(
-        self, path: str | os.PathLike[str], *, notes: str | None = None, license: str | None = None
-    ) -> None:
-        """Write the model to a file, as a whole or not at all; `crfkit.load` opens it.
-
-        Parameters
-        ----------
-        path : path
-        notes, license : str, optional
-            Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
-        """
-        from crfkit.data.sink import write_bytes
+    def _pieces(self, **options: Any) -> Iterable[bytes]:
+        """Return the bytes of the file, piece by piece."""
         from crfkit.models.files.graphs import graph_pieces
 
-        write_bytes(path, graph_pieces(self, notes=notes, license=license))
+        return graph_pieces(self, **options)
 
     # ---- data
 
@@ -127,56 +109,7 @@ class GraphModel(Restored, Model):
 
     def fitted(self, batch: GraphBatch) -> GraphBatch:
         """Return a batch whose attributes have the numbers that they have in the model; checked."""
-        if not isinstance(batch, GraphBatch):
-            raise TypeError(f"X is a {type(batch).__name__}, expected graphs of graph.batch(...)")
-        if batch.graph != self.graph:
-            raise ValueError(f"the batch is of {batch.graph!r}, the model of {self.graph!r}")
-        features: dict[str, CliqueFeatures] = {}
-        watch = self._watch()
-        for name, block in self.layout.block.items():
-            given = batch.features.get(name)
-            if (given is None) != (block.by is None):
-                has = "has no features" if given is None else "has features"
-                raise ValueError(
-                    f"clique {name!r} {has} in the batch; in the data of training it was otherwise"
-                )
-            if given is not None:
-                made = features[name] = self._renamed(name, given)
-                if given.rows is not None and made.rows is not None and made.names is not None:
-                    watch.add(len(given.rows.id), len(made.rows.id))
-        return replace(batch, features=features)
-
-    def _watch(self) -> Watch:
-        """Return what counts attributes that have names."""
-        named = next(iter(self.attributes.values()), Alphabet())
-        return Watch(Names(Alphabet(), named), done=not len(named))
-
-    def _renamed(self, clique: str, given: CliqueFeatures) -> CliqueFeatures:
-        rows = self.layout.rows_of(clique)
-        if given.dense is not None:
-            full = len(self.layout.block[clique].cell) == rows * self.layout.slots[clique].cells
-            if given.columns != rows or not full:
-                expects = f"{rows} columns" if full else "a sparse matrix, as in training"
-                raise ValueError(
-                    f"features of clique {clique!r} have {given.columns} columns, the model expects {expects}"
-                )
-            return given
-        names = self.attributes.get(clique)
-        assert given.rows is not None
-        if names is None and given.names is not None:
-            raise ValueError(
-                f"features of clique {clique!r} are attributes with names, the model has only their numbers"
-            )
-        ids: Ids = given.rows.id
-        if names is not None and given.names is not None and names is not given.names:
-            ids = names.ids(given.names.strings())[ids]
-        known = (ids >= 0) & (ids < rows)
-        if known.all():
-            return CliqueFeatures(rows, rows=Ragged(given.rows.ptr, ids, given.rows.value), names=names)
-        of = np.repeat(np.arange(len(given)), np.diff(given.rows.ptr))[known]
-        value = None if given.rows.value is None else given.rows.value[known]
-        kept = Ragged(pointers(np.bincount(of, minlength=len(given))), ids[known], value)
-        return CliqueFeatures(rows, rows=kept, names=names)
+        return known_attributes(self, batch)
 
     def given(self, batch: GraphBatch, given: Given, *, threads: int | None = None) -> GraphPotentials:
         """Return the scores of a batch, given some labels."""
@@ -217,12 +150,16 @@ class GraphModel(Restored, Model):
         """Return X as graphs, with the form of answers about them."""
         if isinstance(X, GraphBatch):
             return Asked(self.fitted(X))
-        if self.grounding is None:
+        if self.feature_map is None:
             raise TypeError(f"X is a {type(X).__name__}, expected graphs of graph.batch(...)")
-        samples = self.grounding.samples(X, threads)
+        samples = self.feature_map.samples(X, threads)
         return AskedOfSamples(
-            self.fitted(self.grounding.graphs(self.graph, samples)), self.grounding, samples
+            self.fitted(self.feature_map.graphs(self.graph, samples)), self.feature_map, samples
         )
+
+    def _given(self, X: Any, given: Any, threads: int | None) -> tuple[Asked, GraphPotentials]:
+        asked = self._asked(X, threads)
+        return asked, self.given(asked.batch, asked.clamped(given), threads=threads)
 
     def predict(
         self,
@@ -251,8 +188,7 @@ class GraphModel(Restored, Model):
         self, X: Any, given: Any, method: Method | str | None, summing: Method | None, threads: int | None
     ) -> Any:
         """Return the best labels; `summing` gives the probabilities where the likeliest are asked for."""
-        asked = self._asked(X, threads)
-        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        asked, scores = self._given(X, given, threads)
         if method == "posterior":
             scores = replace(scores, method=summing)
         return asked.labels(inference.decode(scores, method=method, threads=threads))
@@ -270,8 +206,7 @@ class GraphModel(Restored, Model):
 
         ``cliques=True`` also asks for those of factors of graphs.
         """
-        asked = self._asked(X, threads)
-        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        asked, scores = self._given(X, given, threads)
         return asked.proba(inference.marginals(scores, cliques=cliques, method=method, threads=threads))
 
     def log_prob(
@@ -307,8 +242,7 @@ class GraphModel(Restored, Model):
         Each has ``labels`` (by kind, or in the form of y), ``log_prob`` and ``probability``, given what is
         given; `summing` is the method that finds the sum over all labelings for these.
         """
-        asked = self._asked(X, threads)
-        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
+        asked, scores = self._given(X, given, threads)
         found = inference.kbest(scores, k, method=method, threads=threads)
         total = inference.log_partition(scores, method=summing, threads=threads)
         return asked.candidates(found, np.atleast_1d(np.asarray(total)))
@@ -318,15 +252,16 @@ class GraphModel(Restored, Model):
         X: Any,
         n_samples: int = 1,
         *,
-        random_state: int = 0,
+        random_state: int | None = None,
         given: Any = None,
         method: Method | str | None = None,
         threads: int | None = None,
     ) -> PerGraph[list[Any]]:
         """Draw labelings: for each graph or sample `n_samples` of them, by kind or in the form of y."""
-        asked = self._asked(X, threads)
-        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
-        return asked.drawn(inference.sample(scores, n_samples, random_state, method=method, threads=threads))
+        asked, scores = self._given(X, given, threads)
+        return asked.drawn(
+            inference.sample(scores, n_samples, random_state or 0, method=method, threads=threads)
+        )
 
     def entropy(
         self,
@@ -337,9 +272,7 @@ class GraphModel(Restored, Model):
         threads: int | None = None,
     ) -> Numbers:
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
-        asked = self._asked(X, threads)
-        scores = self.given(asked.batch, asked.clamped(given), threads=threads)
-        found = inference.entropy(scores, method=method, threads=threads)
+        found = inference.entropy(self._given(X, given, threads)[1], method=method, threads=threads)
         return Numbers(np.atleast_1d(np.asarray(found)), found.info)
 
     def score(
@@ -368,21 +301,7 @@ class GraphModel(Restored, Model):
     ) -> Report:
         """Return how good the predictions on labeled data are: a report to print, with one score.
 
-        Parameters
-        ----------
-        X, y
-            GraphBatch with labels and no y, or samples and labels as in training. Labels that are not known
-            do not count.
-        metric : str or function, optional
-            Of graphs "accuracy", the share of known labels that are predicted (also "auto", the default);
-            "log_prob", the mean logarithm of their probability; or a function of gold and predicted labels
-            by kind. Of samples as in `score` of the estimator.
-        groups : sequence [N], optional
-            The group of each graph or sample: the report has a row for each.
-        kind : str, optional
-            Only labels of this kind, or column of several, count.
-        given, threads
-            As in `predict`.
+        As `crfkit.GraphCRF.evaluate`; X is a GraphBatch with labels, or y has those of samples.
         """
         asked = "auto" if metric is None else metric
         return self._compared(X, y, asked, kind=kind, given=given, threads=threads).report(groups)
@@ -436,7 +355,7 @@ class GraphModel(Restored, Model):
         """
         from crfkit.models.explain_graphs import explain_graph
 
-        whole = x if isinstance(x, GraphBatch) or self.grounding is None else self.grounding.one(x)
+        whole = x if isinstance(x, GraphBatch) or self.feature_map is None else self.feature_map.one(x)
         asked = self._asked(whole, threads)
         if asked.batch.graphs != 1:
             raise ValueError(f"x has {asked.batch.graphs} graphs; explain one at a time, as in explain(X[0])")

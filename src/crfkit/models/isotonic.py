@@ -11,8 +11,6 @@ import numpy as np
 from crfkit._safe.pickling import Restored
 from crfkit.arrays import Floats
 
-__all__ = ["Isotonic"]
-
 
 @dataclass(frozen=True, eq=False)
 class Isotonic(Restored):

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, pointers
-from crfkit.metrics.comparison import Columns, Compared, Joined, Told, name_of
+from crfkit.metrics.comparison import ByFunction, Columns, Compared, Joined, name_of
 from crfkit.metrics.registry import METRICS
 from crfkit.metrics.rule import rule_of_kind
 from crfkit.structures.graphs.batch import GraphBatch
-
-__all__ = ["compared_graphs"]
 
 
 def compared_graphs(
@@ -34,7 +32,7 @@ def compared_graphs(
     found : by kind
         The labels that were predicted, [V].
     metric : {"auto", "accuracy", "log_prob"} or function
-        Of labels by kind.
+        A score of labels by kind.
     kind : str, optional
         The only one that counts.
     each : array [N], optional
@@ -68,7 +66,7 @@ def compared_graphs(
             names[name], gold[name], found[name], ptr, judge, scheme=scheme, unit="graph"
         )
     if callable(metric):
-        told = Told(partial(_asked, metric, gold, found, graph_of))
+        told = ByFunction(partial(_asked, metric, gold, found, graph_of))
         return Joined.of(parts, name_of(metric), told)
     if metric == "log_prob":
         assert each is not None

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from crfkit.features import Recipe
     from crfkit.models.model import SequenceModel
 
-__all__ = ["UnknownAttributesWarning", "Watch", "inside"]
-
 _OCCURRENCES: Final = 200  # that decide
 _ENOUGH: Final = 1 << 17  # after so many that are of every position nothing is counted any more
 _SHARE: Final = 0.02  # of them must be known
@@ -106,10 +104,9 @@ class Watch:
         """Count the attributes that the recipe made of columns; where few are known, once more in full."""
         if self.done or not columns.positions or self.recipe is None:
             return
-        templates = [one for one in self.recipe.templates if one.kind in ("node", "both") and one.fields]
-        margin = max([abs(f.offset) for one in templates for f in one.fields if not f.absolute], default=0)
+        margin, made_by_each = reach(self.recipe)
         within = inside(columns.seq_ptr, margin)
-        seen = int(within.sum()) * len(templates)  # hardly any recipe makes more
+        seen = int(within.sum()) * made_by_each  # hardly any recipe makes more
         ids = _known(made.batch, within)
         if _split(ids, int(within.sum()))[1] >= _SHARE * seen:
             self._add(max(seen, len(ids)), made.batch, within)
@@ -187,6 +184,20 @@ class Watch:
         return f"the columns {', '.join(map(quoted, self.recipe.columns))}, which make {such}"
 
 
+def reach(recipe: Recipe) -> tuple[int, int]:
+    """Return how far the templates of positions look, and how many they are, without those of no field.
+
+    Examples
+    --------
+    >>> from crfkit.features import Recipe
+    >>> reach(Recipe.parse("bias; word[-2..0]"))
+    (2, 3)
+    """
+    templates = [one for one in recipe.templates if one.kind in ("node", "both") and one.fields]
+    offsets = [abs(f.offset) for one in templates for f in one.fields if not f.absolute]
+    return max(offsets, default=0), len(templates)
+
+
 def inside(seq_ptr: Pointers, margin: int) -> Bools:
     """Return which positions are so far from both ends of their sequence, [P]; all, where none is.
 
@@ -208,7 +219,7 @@ def _known(batch: Batch, within: Bools) -> Ids:
 
 
 def _split(ids: Ids, positions: int) -> tuple[int, int]:
-    """Return how many attributes of so many positions are those of every position, and how many others.
+    """Return how many attributes of `positions` positions are those of every position, and how many others.
 
     Examples
     --------

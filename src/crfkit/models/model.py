@@ -31,8 +31,11 @@ from crfkit.models.isotonic import Isotonic
 from crfkit.models.names import Names
 from crfkit.models.parts import FeatureMap
 from crfkit.models.predictions import gold_labels
+from crfkit.models.reading import is_text
 from crfkit.models.scores import DECISIONS, Decoding
 from crfkit.models.scoring import Metric
+from crfkit.models.text_parts import one_sentence
+from crfkit.models.texts import Texts
 from crfkit.structures.structure import Structure
 from crfkit.training.events import TrainingRecord
 
@@ -40,14 +43,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from crfkit.models.explanation import Explanation
-    from crfkit.models.uncertainty import Uncertainty
+    from crfkit.models.weights import WeightTable
 
 __all__ = ["Metric", "Names", "SequenceModel", "gold_labels"]
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceModel(Alternatives, Model):
-    """A trained model of sequences; see `crfkit.train`.
+class SequenceModel(Texts, Alternatives, Model):
+    """A trained sequence model; see `crfkit.train`.
 
     Notes
     -----
@@ -106,8 +109,8 @@ class SequenceModel(Alternatives, Model):
             self.feature_map.check_fits(self.names, self.layout)
         if self.curvature is not None:
             object.__setattr__(self, "curvature", checked_curvature(self.curvature, self.layout.weights))
-        object.__setattr__(self, "constraints", check_globals(self.constraints))
-        if self.constraints:
+        if self.constraints != ():
+            object.__setattr__(self, "constraints", check_globals(self.constraints))
             _ = self.rules  # names must be labels of the model
         if self.decision is not None:
             check_choice("decision", self.decision, DECISIONS)
@@ -128,9 +131,10 @@ class SequenceModel(Alternatives, Model):
         return matter
 
     @property
-    def labels(self) -> Alphabet:
-        """The labels by id."""
-        return self.names.labels
+    def labels(self) -> tuple[Any, ...]:
+        """The labels that it predicts, as training data had them; ``names.labels`` are those by id."""
+        names = self.structure.labels if self.encoding is None else self.answers
+        return tuple(map(int, names)) if self.numbers else names
 
     @property
     def attributes(self) -> Alphabet:
@@ -168,9 +172,35 @@ class SequenceModel(Alternatives, Model):
         return None if self.extractor is None else self.extractor.encoding
 
     @property
+    def numbers(self) -> bool:
+        """Whether labels were numbers in training, and are so in answers."""
+        return self.extractor is not None and self.extractor.numbers
+
+    @property
     def conjunctions(self) -> Conjunctions | None:
         """The attributes that are made of two others, where there are such."""
         return None if self.extractor is None else self.extractor.conjunctions
+
+    def top_features(self, label: str | int | None = None, n: int = 10) -> list[tuple[str, str, float]]:
+        """Return the n largest weights as (feature, label, weight), those of one label or of all.
+
+        Examples
+        --------
+        >>> from crfkit import ChainCRF
+        >>> model = ChainCRF().fit([[{"w": "the"}, {"w": "dog"}]], [["D", "N"]]).model_
+        >>> [feature for feature, _, _ in model.top_features("N", 1)]
+        ['w:dog']
+        """
+        from crfkit.models.weights import largest_weights
+
+        return largest_weights(self, label, n)
+
+    @property
+    def transitions(self) -> WeightTable:
+        """Weights of labels one after the other, as a table: a row for each label before."""
+        from crfkit.models.weights import transition_table
+
+        return transition_table(self)
 
     def constrained(self, constraints: Iterable[GlobalConstraint]) -> SequenceModel:
         """Return the same model with constraints on whole labelings (`crfkit.constraints`).
@@ -215,48 +245,11 @@ class SequenceModel(Alternatives, Model):
             f"{counted(self.layout.attributes, 'attribute')}, {counted(self.layout.weights, 'weight')}>"
         )
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        dtype: Literal["float64", "float32"] = "float64",
-        compact: bool = False,
-        notes: str | None = None,
-        license: str | None = None,
-    ) -> None:
-        """Write the model to a file, as a whole or not at all.
-
-        Attributes whose weights are all zero are left out, which changes no bit of an answer. A model that
-        predicts by Python functions is refused.
-
-        Parameters
-        ----------
-        path : path
-        dtype : {"float64", "float32"}
-            Of the weights in the file; float32 halves them and rounds.
-        compact : bool
-            Leave out every weight of zero, and edge attributes without others; scores stay the same but
-            for their last digits.
-        notes, license : str, optional
-            Texts that go with the file in place of those of the model; ``crfkit show`` prints them.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from crfkit import train
-        >>> from crfkit.models import SequenceModel
-        >>> from crfkit.features import ItemExtractor
-        >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.save(os.path.join(folder, "m.crf"), notes="an example")
-        ...     again = SequenceModel.load(os.path.join(folder, "m.crf"))
-        >>> again.predict(ItemExtractor()([[["dog"]]])), again.notes
-        ([['N']], 'an example')
-        """
-        from crfkit.data.sink import write_bytes
+    def _pieces(self, **options: Any) -> Iterable[bytes]:
+        """Return the bytes of the file, piece by piece."""
         from crfkit.models.files.native import pieces
 
-        write_bytes(path, pieces(self, dtype=dtype, compact=compact, notes=notes, license=license))
+        return pieces(self, **options)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> SequenceModel:
@@ -321,38 +314,8 @@ class SequenceModel(Alternatives, Model):
 
         return calibrated(self, X, y, method, threads=threads)
 
-    def uncertainty(
-        self, X: Any, method: Uncertainty = "entropy", *, k: int = 10, threads: int | None = None
-    ) -> Floats:
-        """Return how unsure the model is of each sequence, [N]: those to label next come highest.
-
-        Parameters
-        ----------
-        X : Columns, rows, items, Dataset or Batch
-            As in `dataset`.
-        method : str
-            "least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy" or "density"; the table
-            is in `crfkit.models.uncertainty`.
-        k : int
-            Labelings of "nbest-entropy".
-        threads : int, optional
-            Default: all cores.
-
-        Examples
-        --------
-        >>> from crfkit import train
-        >>> from crfkit.features import ItemExtractor
-        >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
-        >>> sure, unsure = model.uncertainty([[["the"], ["dog"]], [["new"], ["words"]]])
-        >>> bool(sure < unsure)
-        True
-        """
-        from crfkit.models.uncertainty import uncertainty
-
-        return uncertainty(self, X, method, k=k, threads=threads)
-
-    def tag(self, x: Iterable[Any]) -> list[str]:
-        """Return the best labels of one sequence, without the fixed cost of `predict`.
+    def tag(self, x: Any) -> Any:
+        """Return the best labels of one sequence, without the fixed cost of `predict`; of a text its `Doc`.
 
         Examples
         --------
@@ -364,6 +327,8 @@ class SequenceModel(Alternatives, Model):
         """
         from crfkit.models.tagger import Tagger
 
+        if is_text(x):
+            return self(x)
         return self._once("tagger", lambda: Tagger(self)).tag(x)
 
     def explain(self, x: Any, at: int | None = None, *, threads: int | None = None) -> Explanation:
@@ -397,6 +362,8 @@ class SequenceModel(Alternatives, Model):
         """
         from crfkit.models.explain import explain_sequence
 
+        if is_text(x):
+            x = one_sentence(self, x)
         return explain_sequence(self, x, at, threads=threads)
 
     @property

@@ -14,8 +14,6 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABET_OF, Dataset
 from crfkit.linear.layout import Layout
 
-__all__ = ["Names"]
-
 Weighted = tuple[bool, bool, bool]
 
 

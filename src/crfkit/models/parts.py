@@ -1,10 +1,10 @@
 """Parts of a model that a file keeps as plain data, by name: feature maps, and decision rules of their own.
 
 Most models read X by a recipe or as items, and decide by scores alone. A *feature map* makes something else
-of X: leaves of trees, kernels with training positions. A model that decides by votes, codes or averages is a
-class of its own, whose `rule` names it. Both say what they are as a description (what JSON can hold) and
-arrays, and are made of these again; a file has them under its keys ``map`` and ``rule``, and the arrays by
-``map.NAME`` and ``rule.NAME``. A new part is a class and a line in `PARTS`.
+of X: leaves of trees, kernels with training positions, graphs. A model that decides by votes, codes or
+averages is a class of its own, whose `rule` names it. Both say what they are as a description (what JSON can
+hold) and arrays, and are made of these again; a file has them under its keys ``map`` and ``rule``, and the
+arrays by ``map.NAME`` and ``rule.NAME``. A new part is a class and a line in `PARTS`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 from crfkit._safe.fields import Fields
 from crfkit._safe.printable import quoted
@@ -20,18 +20,21 @@ from crfkit._safe.printable import quoted
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from crfkit.data.dataset import Dataset
     from crfkit.linear.layout import Layout
     from crfkit.models.base import Model
     from crfkit.models.store import Array
 
-__all__ = ["PARTS", "FeatureMap", "Plain", "inside", "map_of", "part_of", "plain_parts"]
-
 #: A description, and arrays by name.
 Plain: TypeAlias = "tuple[dict[str, Any], dict[str, Array]]"
 
+M = TypeVar("M", bound="Map")
 #: The parts that files may hold: what each is, and the class that it is made by.
 PARTS: Final[Mapping[tuple[str, str], str]] = {
     ("map", "trees"): "crfkit.models.trees.Trees",
+    ("map", "sequences"): "crfkit.models.grounding.sequences.Sequences",
+    ("map", "images"): "crfkit.models.grounding.images.Images",
+    ("map", "rows"): "crfkit.models.grounding.rows.Rows",
     ("map", "kernel"): "crfkit.models.classic.kernel.KernelMap",
     ("rule", "votes"): "crfkit.models.classic.votes.VotedModel",
     ("rule", "code"): "crfkit.models.classic.codes.CodeModel",
@@ -39,15 +42,11 @@ PARTS: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-class FeatureMap(ABC):
-    """What makes of X the attributes or columns that a model has weights of."""
+class Map(ABC):
+    """What makes of X the data that a model answers about: a `FeatureMap`, or a `Grounding` of graphs."""
 
     kind: ClassVar[str]  #: its name in `PARTS`
     takes: ClassVar[str]  #: what X is, as messages say it
-
-    @abstractmethod
-    def __call__(self, X: Any, threads: int | None = None) -> Any:
-        """Return the data of X, with names: a Dataset, or graphs; labels that X brings stay."""
 
     @abstractmethod
     def plain(self) -> Plain:
@@ -60,7 +59,15 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def check_fits(self, names: Any, layout: Layout) -> None:
-        """Refuse a model that has weights of what the map does not make."""
+        """Refuse a model that has weights of what the map does not make; `names` may be a graph."""
+
+
+class FeatureMap(Map):
+    """What makes of X the attributes or columns that a model of sequences has weights of."""
+
+    @abstractmethod
+    def __call__(self, X: Any, threads: int | None = None) -> Dataset:
+        """Return the data of X, with names; labels that X brings stay."""
 
 
 def plain_parts(model: Model) -> Plain:
@@ -117,12 +124,14 @@ def part_of(
 
 
 def map_of(
-    described: Mapping[str, Any], arrays: Mapping[str, Array], names: Any, layout: Layout
-) -> FeatureMap | None:
-    """Return the feature map of a file, which must fit the names and the layout of its model."""
+    base: type[M], described: Mapping[str, Any], arrays: Mapping[str, Array], names: Any, layout: Layout
+) -> M | None:
+    """Return the map of a file, which must be one of `base` and fit the names and the layout of its model."""
     found = part_of("map", described, arrays)
     if found is None:
         return None
-    made: FeatureMap = found[0].of_plain(found[1])
+    if not issubclass(found[0], base):
+        raise ValueError(f"its map is of the kind {found[0].kind}, which is not for this kind of model")
+    made: M = found[0].of_plain(found[1])
     made.check_fits(names, layout)
     return made

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from crfkit.models.graph_model import GraphModel
 
-__all__ = ["plot_grid", "plot_table"]
-
 _FEW = 12  #: labels on an axis up to which cells are annotated
 _LONGEST = 80  #: letters of a name that are drawn
 _MOST = 60  #: labels on an axis up to which they are named
@@ -39,9 +37,9 @@ def plot_table(model: GraphModel, clique: str, *, attribute: str | int | None = 
     ----------
     model : GraphModel
     clique : str
-        Of one variable with features (attributes are the rows), or of two variables.
+        A clique of one variable with features (attributes are the rows), or of two variables.
     attribute : str or int, optional
-        Of a clique of two variables with features: which attribute's table, by name or number.
+        For a clique of two variables with features: which attribute's table, by name or number.
     """
     if clique not in model.graph.cliques:
         known = ", ".join(map(repr, model.graph.cliques))

@@ -14,20 +14,20 @@ from crfkit.data.dataset import Dataset
 from crfkit.inference.constrained.decoding import Answers, Rules, constrained_paths
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.resolve import rules_of
+from crfkit.models.reading import are_docs
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding, flat_path
 from crfkit.models.scoring import Metric, Scoring, asked
 from crfkit.models.tags import Spelling, as_segments
 from crfkit.structures.constraints import Scheme
-from crfkit.structures.gold import Path, Sets, sets_of
+from crfkit.structures.gold import Path, Sets
 from crfkit.tags.detection import follow_scheme
 from crfkit.tags.schemes import OUTSIDE
 from crfkit.tags.segments import Segments, runs_of, segments_of, spans
 
 if TYPE_CHECKING:
     from crfkit.metrics.comparison import Columns
-
-__all__ = ["Predictions", "gold_labels"]
+    from crfkit.models.model import SequenceModel
 
 
 class Predictions(Scoring):
@@ -134,8 +134,8 @@ class Predictions(Scoring):
 
         Parameters
         ----------
-        X : Columns, rows, items, Dataset or Batch
-            As in `dataset`.
+        X : Columns, rows, items, Dataset, Batch or documents
+            As in `dataset`; of documents of raw text come documents with the spans that are found.
         given : list of lists, optional
             Labels that are known, None where one is asked for, a set where it is one of several: the others
             are the best ones with these.
@@ -160,9 +160,18 @@ class Predictions(Scoring):
         >>> model.predict([[["the"], ["dog"]]]), model.predict([[["the"], ["dog"]]], given=[["N", None]])
         ([['D', 'N']], [['N', 'N']])
         """
-        batch, allowed = X, None
-        if given is not None:
-            batch, allowed = self._given(X, given, threads)
+        if are_docs(X):
+            from crfkit.models.documents import labeled_docs
+
+            found: Any = labeled_docs(cast("Any", self), X, given, method, constraints, infeasible, threads)
+            return cast("PerSequence[list[str]]", found)
+        if given is None and method is None and constraints is None:
+            from crfkit.models.quick import labels_of_each
+
+            each = labels_of_each(cast("SequenceModel", self), X, threads)
+            if each is not None:
+                return PerSequence(each)
+        batch, allowed = self.batch_given(X, given, threads)
         path = self._path(
             batch,
             method=method,
@@ -171,20 +180,7 @@ class Predictions(Scoring):
             infeasible=infeasible,
             threads=threads,
         )
-        return PerSequence(self.spelling.tags(path))
-
-    def _given(self, X: Any, given: Any, threads: int | None) -> tuple[Batch, Sets]:
-        """Return data with the ids of the model, and the labels that each position may have."""
-        data = self.dataset(X, given, threads=threads)
-        known = self.structure.labels if self.states is None else self.answers
-        strange = [name for name in data.labels.strings() if name not in known]
-        if strange:
-            raise ValueError(
-                f"given has the label {strange[0]!r}, which the model does not know; its labels are "
-                f"{', '.join(map(repr, known))}, and None where one is asked for"
-            )
-        batch = self.batch_of(data, threads=threads)
-        return batch, sets_of(batch, len(self.structure.labels))
+        return PerSequence(map(self.said, self.spelling.tags(path)))
 
     def segments_in(self, path: Path) -> list[Segments]:
         """Return the segments of labels that the model gave, as (start, end, label).

@@ -13,6 +13,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.models.encoding import Recoding
+from crfkit.models.reading import are_docs
 from crfkit.models.results import LabelProba, PerSequence, Span
 from crfkit.models.scoring import Scoring, asked
 from crfkit.models.states import States
@@ -21,8 +22,6 @@ from crfkit.tags.schemes import OUTSIDE
 
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
-
-__all__ = ["Probabilities"]
 
 
 class Probabilities(Scoring):
@@ -45,12 +44,20 @@ class Probabilities(Scoring):
         ((0, 2, 'LOC'), True)
         """
         from crfkit.models.confidence import segment_confidence
+        from crfkit.models.quick import spans_of_each
 
+        if are_docs(X):
+            return PerSequence([[*doc.spans] for doc in cast("SequenceModel", self).pipe(X, threads=threads)])
+        each = spans_of_each(cast("SequenceModel", self), X, threads)
+        if each is not None:
+            return PerSequence(each)
         found = segment_confidence(cast("SequenceModel", self), X, threads=threads)
-        return PerSequence([Span(*one) for one in several if one[2] != OUTSIDE] for several in found)
+        return PerSequence(
+            [Span(a, b, self.said([y])[0], p) for a, b, y, p in several if y != OUTSIDE] for several in found
+        )
 
     def segment_marginals(
-        self, X: Any, *, least: float = 0.01, threads: int | None = None
+        self, X: Any, *, min_probability: float = 0.01, threads: int | None = None
     ) -> list[list[tuple[int, int, str, float]]]:
         """Return the probable segments of each sequence as (start, end, label, probability).
 
@@ -58,7 +65,7 @@ class Probabilities(Scoring):
         ----------
         X : Columns, rows, items, Dataset or Batch
             As in `dataset`.
-        least : float
+        min_probability : float
             Segments that are less probable are left out.
         threads : int, optional
         """
@@ -76,7 +83,7 @@ class Probabilities(Scoring):
             ptr = part.seq_ptr
             begin = len(found)
             found += [[] for _ in range(part.sequences)]
-            p, d, y = np.nonzero(segment >= max(least, 1e-300))
+            p, d, y = np.nonzero(segment >= max(min_probability, 1e-300))
             sequence = np.searchsorted(ptr, p, side="right") - 1
             values = segment[p, d, y].tolist()
             first = (p - ptr[sequence]).tolist()
@@ -86,18 +93,19 @@ class Probabilities(Scoring):
                 found[begin + n].append((a, a + more + 1, names[label], min(share, 1.0)))
         return found
 
-    def predict_proba(self, X: Any, *, threads: int | None = None) -> LabelProba:
+    def predict_proba(self, X: Any, *, given: Any = None, threads: int | None = None) -> LabelProba:
         """Return the probability of every label at every position: [T, L] for each sequence.
 
-        Columns are `answers`: of hidden states, each is the sum over the states of a label; of another
-        encoding, over all that spell a tag of the training data there. ``to_dicts()`` names them.
+        Columns are `labels`: of hidden states, each is the sum over the states of a label; of another
+        encoding, over all that spell a tag of the training data there. ``to_dicts()`` names them. Labels that
+        are `given` are known, as in `predict`.
         """
         found: list[Floats] = []
-        batch = self.batch_of(X, threads=threads)
-        parts = self.parts(batch, threads=threads, cells=self.share_cells)
+        batch, allowed = self.batch_given(X, given, threads)
+        parts = self.parts(batch, allowed=allowed, threads=threads, cells=self.share_cells)
         for part, node in asked(parts, lambda _, potentials: self.label_shares(potentials, threads)):
             found.extend(node[a:b] for a, b in pairwise(part.seq_ptr.tolist()))
-        return LabelProba(found, self.answers)
+        return LabelProba(found, self.said(self.answers))
 
     def label_shares(self, potentials: Any, threads: int | None = None) -> Floats:
         """Return the probabilities of `answers` at all positions, [P, L], from scores (`potentials`)."""
@@ -207,6 +215,6 @@ class Probabilities(Scoring):
         >>> bool(sure < unsure)
         True
         """
-        from crfkit.models.uncertainty import uncertainty
+        from crfkit.models.unsure import uncertainty
 
         return uncertainty(cast("SequenceModel", self), X, "entropy", threads=threads)

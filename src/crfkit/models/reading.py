@@ -1,4 +1,4 @@
-"""Turning X and y of users into data sets, with the names of a model or with new ones.
+"""What X and y of users may be, and data sets of them with new names (`models.reader`: those of a model).
 
 =====================================  =====================================================================
 X, with a feature map                  what the map takes (`crfkit.models.parts`), arrays or items
@@ -16,168 +16,25 @@ What y may be: `crfkit.data.dataset`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from crfkit import features  # the other readers of features are loaded when they are needed
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.data.formats.columns import Columns
+from crfkit.data.reading import is_frame
+from crfkit.data.reading import read as read_data
 from crfkit.features import Extractor, Recipe
-from crfkit.features.stock import label_of
-from crfkit.models.encoding import encoded
-from crfkit.models.known import Watch
-from crfkit.models.names import Names
-from crfkit.models.tags import as_segments, segmented
+from crfkit.features.stock_recipes import STOCK, columns_read, default_recipe, label_of, stock
 from crfkit.models.width import check_width
-from crfkit.structures.structure import Structure
 
-if TYPE_CHECKING:
-    from crfkit.models.model import SequenceModel
-
-__all__ = ["Reader", "columns_of", "frozen_extractor", "gold_column", "longest_of"]
-__all__ += ["place_of", "read", "recipe_of"]
-
-# An extractor remembers tokens and pairs of them; after so many (distinct, in all) it is made anew, so that
-# memory stays bounded: at 150 MB where it would grow by 120 MB for each million of tokens.
-_DISTINCT, _TOKENS = 1 << 17, 1 << 19
+__all__ = ["are_docs", "check_nesting", "columns_of", "gold_column", "gold_place", "is_text", "itemized"]
+__all__ += ["place_of", "read", "recipe_for", "recipe_of"]
 
 
-class Reader:
-    """X and y to data sets with the names of a model; attributes that it does not know are dropped.
-
-    It remembers the tokens of columns from one call to the next: for many calls on one thread.
-    `SequenceModel.dataset` makes a new one each time. It warns, once, where the model knows next to none of
-    the attributes (`crfkit.models.known`).
-
-    Parameters
-    ----------
-    model : Model
-    watch : Watch, optional
-        What counts the attributes that the model knows; default: a new one.
-    """
-
-    def __init__(self, model: SequenceModel, watch: Watch | None = None) -> None:
-        self.model = model
-        self.watch = Watch.of(model) if watch is None else watch
-        self._extract: Extractor | None = None
-        self._seen = 0  # tokens that it has read
-
-    def __call__(self, X: Any, y: Any = None, *, gold: bool = True, threads: int | None = None) -> Dataset:
-        """Return the data set; labels that the model does not know get ids above those that it knows.
-
-        Parameters
-        ----------
-        X : Columns, rows, items, Dataset or Batch
-            See `crfkit.models.reading`; a batch has the ids of the model.
-        y : list of lists, optional
-            The gold; see `crfkit.data.dataset`.
-        gold : bool
-            Take the gold from the model's column of labels where y is None and X has that column.
-        threads : int, optional
-        """
-        model, names = self.model, self.model.names
-        X = X if isinstance(X, Batch) else model.mapped(X, threads)
-        if isinstance(X, Batch):
-            data = Dataset(X, names.labels, names.attributes, names.edge_attributes, names.segment_attributes)
-        elif isinstance(X, Dataset):
-            data = names.dataset(self._spelled(X), model.weighted)
-            self.watch.renamed(X.batch, data.batch, X.attributes)
-        else:
-            data = self._read(X, gold and y is None, threads)
-        if y is None:
-            return data
-        if model.segmental:
-            return segmented(data, y, labels=names.labels.strings())
-        from crfkit.data.dataset import labeled
-
-        if model.encoding is not None and model.states is None:
-            return self._spelled(labeled(data, y, Alphabet()))
-        return labeled(data, y, Alphabet(model.answers))
-
-    def _spelled(self, data: Dataset) -> Dataset:
-        """Return data with its gold, where it has some, as the model has labels."""
-        known, encoding = self.model.labels.strings(), self.model.encoding
-        if self.model.segmental:
-            return as_segments(data, labels=known)
-        gold = data.batch.label is not None and len(data.labels)
-        if encoding is None or self.model.states is not None or not gold:  # `States.sets` reads labels
-            return data
-        return encoded(data, encoding, known)
-
-    def _read(self, X: Any, gold: bool, threads: int | None) -> Dataset:
-        model, recipe = self.model, self.model.recipe
-        if model.hashed is None and not len(model.attributes) and model.layout.attributes:
-            raise ValueError(
-                "the attributes of the model are ids without names: give X as a Batch or a Dataset"
-            )
-        _check_nesting(X, recipe)
-        made = recipe is not None and recipe.segmental
-        if not made and any(model.layout.has(kind) for kind in ("begin", "end", "segment")):
-            raise ValueError(
-                "the model has weights of segments, whose attributes are made by functions: give X as "
-                "crfkit.features.segment_features(X, max_length, functions, like=model)"
-            )
-        if recipe is None:
-            if isinstance(X, Columns):
-                raise ValueError(
-                    "X is columns of text, but the model has no recipe that makes attributes of them: give "
-                    "items, as it was trained on"
-                )
-            items = features.ItemExtractor(model.hashed, None if model.hashed else model.attributes)
-            made_of_items = items(X)
-            self.watch.items(items.seen, made_of_items.batch)
-            return made_of_items
-        label = model.label_column if gold else None
-        columns = X if isinstance(X, Columns) else _columns(X, recipe, label, model.extractor)
-        if isinstance(X, Columns):
-            check_width(X, model.extractor, "the model")
-        extract = self._extractor(recipe, columns.positions)
-        extract.label, extract.labels = None, Alphabet()
-        known = model.answers
-        if label is not None and (place := _gold_place(columns, label, recipe)) is not None:
-            extract.label, extract.labels = place, Alphabet(() if model.scheme else known)
-        made_of_columns = extract(columns, threads)
-        self.watch.columns(columns, made_of_columns)
-        return self._spelled(made_of_columns)
-
-    def _extractor(self, recipe: Recipe, positions: int) -> Extractor:
-        """Return the extractor of the model, frozen; a new one where the old one has grown too large."""
-        used = self._extract
-        self._seen += positions
-        if used is None or self._seen > _TOKENS or sum(map(len, used.tokens.values())) > _DISTINCT:
-            self._seen = positions
-            used = self._extract = frozen_extractor(
-                recipe, self.model.names, hashed=self.model.hashed, longest=longest_of(self.model.structure)
-            )
-        return used
-
-
-def frozen_extractor(
-    recipe: Recipe,
-    names: Names | Dataset,
-    label: str | int | None = None,
-    hashed: int | None = None,
-    longest: int | None = None,
-) -> Extractor:
-    """Return an extractor that gives ids of these alphabets and drops what they lack; labels are all new."""
-    extract = Extractor(recipe, label, hashed, longest)
-    if hashed is None:
-        extract.attributes, extract.edge_attributes = (
-            names.attributes.freeze(),
-            names.edge_attributes.freeze(),
-        )
-        extract.segment_attributes = names.segment_attributes.freeze()
-    extract.freeze()
-    extract.labels = Alphabet()
-    return extract
-
-
-def longest_of(structure: Structure) -> int | None:
-    """Return the positions of the longest segment of a structure; None where it has no segments."""
-    lengths = structure.lengths()
-    return None if lengths is None else max(lengths.values())
+T = TypeVar("T")
 
 
 def place_of(columns: Columns, name: str | int) -> int | None:
@@ -190,17 +47,40 @@ def place_of(columns: Columns, name: str | int) -> int | None:
         return None
 
 
-def _gold_place(columns: Columns, label: str | int, recipe: Recipe) -> int | None:
+def gold_place(columns: Columns, label: str | int, recipe: Recipe) -> int | None:
     """Return where the gold is; None where there is no such column or the recipe reads it as input."""
     place = place_of(columns, label)
     return None if place in [place_of(columns, name) for name in recipe.columns] else place
 
 
+def _stock_recipe(columns: Columns, *, gold: bool, segments: bool = False, kind: str | None = None) -> Recipe:
+    """Return the stock recipe of columns, that of a kind or the one for all; with `gold` one has the labels.
+
+    Examples
+    --------
+    >>> _stock_recipe(Columns.from_rows([[("the", "D")]], ["word", "tag"]), gold=True).columns
+    ('word',)
+    """
+    place = columns.place(label_of(columns, None)) if gold else None
+    place = columns.place(columns.label) if place is None and columns.label is not None else place
+    if gold and len(columns.names) < 2:
+        raise ValueError(f"{columns.source or 'X'} has one column, expected tokens and labels: give y")
+    read = columns_read(columns, place)
+    return default_recipe(read, segments) if kind is None else stock(kind, read)
+
+
 def recipe_of(template: Any) -> Recipe | None:
-    """Return a template as a recipe: a Recipe, text in any dialect, or the path of a file."""
+    """Return a template as a recipe: a Recipe, text in any dialect, a kind of `stock`, or a path."""
     if template is None or isinstance(template, Recipe):
         return template
+    if isinstance(template, str) and template in STOCK:
+        return stock(template)
     if isinstance(template, str):
+        if template.isidentifier() and len(template) > 1 and template != "bias":
+            raise ValueError(
+                f"features is {template!r}, which is neither a template nor one of the stock recipes "
+                f"{', '.join(STOCK)}: write a template, as {template}[0], or give a file as pathlib.Path"
+            )
         from crfkit.features.dialects import parse_recipe
 
         return parse_recipe(template)
@@ -209,8 +89,82 @@ def recipe_of(template: Any) -> Recipe | None:
 
         return read_recipe(os.fspath(template))
     raise TypeError(
-        f"template is {template!r}, expected text, a Recipe, or a pathlib.Path of a template file"
+        f"features is {template!r}, expected text, a Recipe, or a pathlib.Path of a template file"
     )
+
+
+def recipe_for(features: Any, X: Any, *, gold: bool, segments: bool = False) -> Recipe | None:
+    """Return the recipe that makes attributes of X; None where X is attributes.
+
+    Parameters
+    ----------
+    features : str, path, Recipe, function or None
+        "auto": the stock recipe of tokens and Columns; other X is attributes. "ner", ...: one of
+        `crfkit.features.stock`, of the columns of X.
+    X : sequences
+    gold : bool
+        Whether labels are in a column of X, which the recipe then must not read.
+    segments : bool
+        With attributes of whole segments.
+
+    Examples
+    --------
+    >>> recipe_for("auto", [["the", "dog"]], gold=False).columns
+    ('word',)
+    >>> recipe_for("auto", [[{"w": "the"}]], gold=False) is None
+    True
+    """
+    if callable(features):
+        return None
+    kind = features if isinstance(features, str) and features in STOCK else None
+    if kind is None and features != "auto":
+        return recipe_of(features)
+    if isinstance(X, Columns):
+        return _stock_recipe(X, gold=gold, segments=segments, kind=kind)
+    token = _first_token(X)
+    names = ["word"]
+    if isinstance(token, tuple) and token and all(isinstance(cell, str) for cell in token):
+        names = [str(c) for c in range(len(token))]
+    elif not isinstance(token, str):
+        return None if kind is None else stock(kind)
+    return default_recipe(names, segments) if kind is None else stock(kind, names)
+
+
+def _first_token(X: Any) -> Any:
+    """Return the first entry of the first sequence that has one."""
+    if not isinstance(X, list | tuple):
+        return None
+    return next((one[0] for one in X if isinstance(one, list | tuple) and len(one)), None)
+
+
+def itemized(features: Any, X: Any) -> Any:
+    """Return what a function of features makes of X, an item for each position; else X, frames as Columns.
+
+    Examples
+    --------
+    >>> itemized(lambda tokens, i: {"w": tokens[i].lower()}, [["The", "dog"]])
+    [[{'w': 'the'}, {'w': 'dog'}]]
+    """
+    if not callable(features) or isinstance(X, Dataset | Batch):
+        if isinstance(X, list | Dataset | Batch):
+            return X
+        if isinstance(X, Iterator):
+            return list(X)
+        if hasattr(X, "to_list"):  # a Series of lists, whose index counts otherwise
+            return X.to_list()
+        if getattr(getattr(X, "dtype", None), "kind", "") == "O" and X.ndim == 1:  # the values of a Series
+            return X.tolist()
+        return read_data(X) if is_frame(X) else X
+    return _items_by(features, X)
+
+
+def _items_by(function: Callable[[Any, int], T], X: Iterable[Sequence[Any]]) -> list[list[T]]:
+    made: list[list[T]] = []
+    for n, tokens in enumerate(X):
+        if isinstance(tokens, str | bytes):
+            raise ValueError(f"X[{n}] is the plain string {tokens!r:.60}, expected a list of tokens")
+        made.append([function(tokens, i) for i in range(len(tokens))])
+    return made
 
 
 def read(
@@ -233,7 +187,7 @@ def read(
     if isinstance(X, Batch):
         return Dataset(X, Alphabet(map(str, range(_labels_in(X)))), Alphabet(), Alphabet())
     if recipe is None:
-        _check_nesting(X, recipe)
+        check_nesting(X, recipe)
         if isinstance(X, Columns):
             raise ValueError("X is columns of text, which become attributes by a template: give template")
         return features.ItemExtractor()(X)
@@ -254,16 +208,10 @@ def gold_column(columns: Columns, recipe: Recipe) -> str | None:
     if not columns.names:
         return None
     name = columns.names[columns.place(label_of(columns, None))]
-    return None if _gold_place(columns, name, recipe) is None else name
+    return None if gold_place(columns, name, recipe) is None else name
 
 
-def columns_of(X: Any, recipe: Recipe) -> Columns:
-    """Return what a recipe reads of X, as columns."""
-    _check_nesting(X, recipe)
-    return X if isinstance(X, Columns) else _columns(X, recipe)
-
-
-def _check_nesting(X: Any, recipe: Recipe | None) -> None:
+def check_nesting(X: Any, recipe: Recipe | None) -> None:
     """Raise an error that says what X is, where its first entries are not sequences of items."""
     if X is None or isinstance(X, str | bytes | Mapping):
         raise ValueError(f"X is {X!r:.60}, expected a list of sequences, each a list of items")
@@ -274,6 +222,7 @@ def _check_nesting(X: Any, recipe: Recipe | None) -> None:
         raise ValueError(
             f"X[0]: sequence 0 is a plain string, {first!r:.60}, expected a list of "
             + ("items, one for each position" if recipe is None else "tokens")
+            + "; for one sequence write [sequence], as in predict([sequence])"
         )
     if isinstance(first, Mapping):
         raise ValueError("X is one sequence, a list of dicts, expected a list of sequences: give [X]")
@@ -304,13 +253,16 @@ def _labels_in(batch: Batch) -> int:
     return max(*wide, 0 if batch.label is None else int(batch.label.max(initial=-1)) + 1)
 
 
-def _columns(
-    X: Iterable[Any], recipe: Recipe, label: str | int | None = None, made_by: ExtractorSpec | None = None
+def columns_of(
+    X: Any, recipe: Recipe, label: str | int | None = None, made_by: ExtractorSpec | None = None
 ) -> Columns:
     """Return token rows as columns; those of dicts are what the recipe reads, and the label where it is.
 
     Rows without names have the columns of training, where these are known (`made_by`).
     """
+    if isinstance(X, Columns):
+        return X
+    check_nesting(X, recipe)
     sequences = list(X)
     for n, sequence in enumerate(sequences):
         _check_sequence(sequence, n)
@@ -355,3 +307,30 @@ def _columns(
     if names is None:
         check_width(made, made_by, "the model")
     return made
+
+
+def are_docs(given: object) -> bool:
+    """Return whether data are documents: a reader of them, or a list whose first entry is one.
+
+    Examples
+    --------
+    >>> from crfkit import Doc
+    >>> are_docs([Doc("Ana ran")]), are_docs([["Ana", "ran"]]), are_docs([])
+    (True, False, False)
+    """
+    from crfkit.text.doc import Doc
+
+    if isinstance(given, list | tuple):
+        return bool(given) and isinstance(given[0], Doc)
+    if not isinstance(given, Iterable) or isinstance(given, str) or hasattr(given, "batch"):
+        return False
+    from crfkit.text.formats.reading import Docs
+
+    return isinstance(given, Docs)
+
+
+def is_text(given: object) -> bool:
+    """Return whether something is a raw text, or a document of one."""
+    from crfkit.text.doc import Doc
+
+    return isinstance(given, str | Doc)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -10,27 +10,11 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
 from crfkit.tags.segments import Segments
+from crfkit.text.spans import Span
 
-__all__ = ["Candidate", "LabelProba", "PerSequence", "Span"]
+__all__ = ["Candidate", "LabelProba", "PerSequence", "Span", "plain"]
 
 T = TypeVar("T")
-
-
-class Span(NamedTuple):
-    """A segment of a sequence: its first position, one past its last, its label, and how probable it is.
-
-    The probability is that of exactly this segment, with both ends and the label.
-
-    Examples
-    --------
-    >>> Span(0, 2, "CITY", 0.75)
-    Span(start=0, end=2, label='CITY', probability=0.75)
-    """
-
-    start: int
-    end: int
-    label: str
-    probability: float
 
 
 class Candidate(NamedTuple):
@@ -41,9 +25,29 @@ class Candidate(NamedTuple):
     probability: float
     spans: Segments
 
+    def __str__(self) -> str:
+        return f"{plain(self.labels)} (p = {self.probability:.4g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**self._asdict(), "labels": plain(self.labels), "spans": [tuple(one) for one in self.spans]}
+
+
+def plain(labels: Any) -> Any:
+    """Return labels as lists and dicts of them.
+
+    Examples
+    --------
+    >>> plain({"token": np.array(["D", "N"], dtype=object)})
+    {'token': ['D', 'N']}
+    """
+    if isinstance(labels, Mapping):
+        return {kind: plain(each) for kind, each in labels.items()}
+    return labels.tolist() if isinstance(labels, np.ndarray) else labels
+
 
 class PerSequence(list[T]):
-    """A list with one entry for each sequence, which NumPy takes for an array of so many objects.
+    """A list with one entry for each sequence, which NumPy takes for an array of objects.
 
     scikit-learn's ``cross_val_predict`` joins the answers of the folds with NumPy, which would take plain
     lists of lists apart, or fail where their lengths differ.

@@ -13,8 +13,6 @@ from crfkit.structures.gold import Path
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Labeling
 
-__all__ = ["DECISIONS", "Decoding", "decoded", "flat_path"]
-
 #: The best labeling, or the most probable label of each position; None: the latter of hidden states only.
 Decoding: TypeAlias = Literal["viterbi", "posterior"] | None
 DECISIONS: Final = ("viterbi", "posterior")
@@ -41,7 +39,7 @@ def decoded(
 ) -> list[Labeling]:
     """Return the best labeling of each sequence of a batch by a method, with its score.
 
-    Of hidden states it is that of `flat_path`, and its score is the log of the sum over all paths of states
+    For hidden states it is that of `flat_path`, and its score is the log of the sum over all paths of states
     that have its labels.
     """
     if states is None:

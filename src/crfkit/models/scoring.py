@@ -18,14 +18,12 @@ from crfkit.models.encoding import Recoding
 from crfkit.models.names import Names
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.tags import Spelling
-from crfkit.structures.gold import Sets
+from crfkit.structures.gold import Sets, sets_of
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:
     from crfkit.models.known import Watch
     from crfkit.models.model import SequenceModel
-
-__all__ = ["Metric", "Scoring", "asked"]
 
 #: Gold labels and predicted ones, a list of strings for each sequence, to a number; more is better.
 Metric = Callable[[list[list[str]], list[list[str]]], float]
@@ -67,7 +65,7 @@ class Scoring:
         >>> data.batch.attr.tolist(), data.batch.label.tolist(), data.labels.strings()
         ([1], [2, 1], ['D', 'N', '?'])
         """
-        from crfkit.models.reading import Reader
+        from crfkit.models.reader import Reader
 
         return Reader(cast("SequenceModel", self))(X, y, threads=threads)
 
@@ -80,7 +78,7 @@ class Scoring:
         if isinstance(X, Batch):
             return self._checked(X, threads)
         if not isinstance(X, Dataset):
-            from crfkit.models.reading import Reader
+            from crfkit.models.reader import Reader
 
             X = Reader(cast("SequenceModel", self))(X, gold=False, threads=threads)
         else:
@@ -93,6 +91,21 @@ class Scoring:
 
             (watch or Watch.of(cast("SequenceModel", self))).renamed(X.batch, made, X.attributes)
         return self._checked(made, threads)
+
+    def batch_given(self, X: Any, given: Any, threads: int | None) -> tuple[Batch, Sets | None]:
+        """Return data with the ids of the model, and the labels that each position may have; None: all."""
+        if given is None:
+            return self.batch_of(X, threads=threads), None
+        data = self.dataset(X, given, threads=threads)
+        known = self.structure.labels if self.states is None else self.answers
+        strange = [name for name in data.labels.strings() if name not in known]
+        if strange:
+            raise ValueError(
+                f"given has the label {strange[0]!r}, which the model does not know; its labels are "
+                f"{', '.join(map(repr, known))}, and None where one is asked for"
+            )
+        batch = self.batch_of(data, threads=threads)
+        return batch, sets_of(batch, len(self.structure.labels))
 
     def mapped(self, X: Any, threads: int | None = None) -> Any:
         """Return what the feature map makes of X; X itself without one, or where it made X."""
@@ -180,6 +193,10 @@ class Scoring:
         if cast("SequenceModel", self).encoding is None:
             return self.structure.labels
         return tuple(self.spelling.alphabet.strings())
+
+    def said(self, labels: Iterable[str]) -> list[Any]:
+        """Return labels as they were given in training: numbers where they were numbers."""
+        return [*map(int, labels)] if cast("SequenceModel", self).numbers else [*labels]
 
     @property
     def spelling(self) -> Spelling:

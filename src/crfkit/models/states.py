@@ -28,8 +28,6 @@ from crfkit.models.tags import Spelling
 from crfkit.structures.constraints import START, STOP, Forbid
 from crfkit.structures.gold import Path, allowed_labels
 
-__all__ = ["HIDDEN", "States", "barred", "state_names"]
-
 #: The encoding (`ExtractorSpec.encoding`) of data and models whose labels are hidden states.
 HIDDEN: Final = "states"
 

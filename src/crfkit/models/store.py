@@ -33,18 +33,6 @@ from crfkit.data import source as sources
 from crfkit.data.opening import NotAFileError, open_file
 from crfkit.errors import DataError, ModelFileError
 
-__all__ = [
-    "LONGEST_HEADER",
-    "Array",
-    "OldFileError",
-    "file_bytes",
-    "looks_like_model_file",
-    "pack",
-    "refusing",
-    "unpack",
-    "unzipped",
-]
-
 Array = NDArray[Any]
 
 LONGEST_HEADER = 4 << 20  #: bytes; a description beside the arrays needs no more

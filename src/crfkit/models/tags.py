@@ -29,15 +29,6 @@ from crfkit.tags.detection import detect_ids, parsed
 from crfkit.tags.schemes import OUTSIDE, PART_OF, TABLE, canonical
 from crfkit.tags.segments import are_segments, parts, to_tags, type_of
 
-__all__ = [
-    "Outside",
-    "Spelling",
-    "as_segments",
-    "scheme_of",
-    "segmented",
-    "stretches_as_tags",
-]
-
 #: What is outside of segments: each position a segment of its own, or each stretch one segment.
 Outside = Literal["unit", "long"]
 
@@ -80,7 +71,7 @@ def as_segments(
     data : Dataset
         With gold tags, or with labels whose stretches are segments.
     scheme : str, optional
-        The scheme of the tags; default: told from them. ``Dataset.extractor`` remembers it.
+        The scheme of the tags; default: detected in them. ``Dataset.extractor`` remembers it.
     outside : {"unit", "long"}
         Whether each position outside of segments, labeled O, is a segment of its own, or each stretch.
     labels : sequence of str
@@ -117,6 +108,25 @@ def as_segments(
         made = replace(made, allowed=mask)
     made_by = replace(data.extractor or ExtractorSpec(), scheme=found)
     return replace(data, batch=made, labels=known, extractor=made_by)
+
+
+def check_tags(labels: Sequence[str], scheme: str) -> None:
+    """Refuse labels that are not tags of a scheme.
+
+    Examples
+    --------
+    >>> check_tags(["B-N", "E-N"], "BIO")
+    Traceback (most recent call last):
+    ValueError: y has the label 'E-N', which is not a tag of BIO: these are O, B-TYPE and I-TYPE
+    """
+    letters = [*dict.fromkeys(TABLE[scheme].letters)]
+    wrong = [x for x in labels if x != OUTSIDE and not (x[:1] in letters and x[1:2] == "-")]
+    if wrong:
+        known = [OUTSIDE, *(f"{letter}-TYPE" for letter in letters)]
+        raise ValueError(
+            f"y has the label {wrong[0]!r}, which is not a tag of {scheme}: these are "
+            f"{', '.join(known[:-1])} and {known[-1]}"
+        )
 
 
 def stretches_as_tags(labels: list[list[str]]) -> list[list[str]]:

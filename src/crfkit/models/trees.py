@@ -21,8 +21,6 @@ from crfkit.models.names import Names
 from crfkit.models.parts import FeatureMap, Plain
 from crfkit.models.reading import read
 
-__all__ = ["Trees", "columns_of"]
-
 _ARRAYS: Final = {
     "ptr": np.int64,
     "feature": np.int32,
@@ -124,7 +122,9 @@ class Trees(Restored, FeatureMap):
             leaves = self.names.get(slot, Alphabet())
             strange = [name for name in attributes if name not in leaves]
             if strange:
-                raise ValueError(f"it has the attribute {quoted(strange[0])}, which is no leaf of its trees")
+                raise ValueError(
+                    f"it has the attribute {quoted(strange[0])}, which is not a leaf of its trees"
+                )
 
 
 def columns_of(batch: Batch) -> int:

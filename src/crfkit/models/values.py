@@ -20,8 +20,6 @@ import numpy as np
 from crfkit._safe.printable import quoted
 from crfkit.structures.matching import Boundary
 
-__all__ = ["ROOMS", "UnkeptError", "plain_of", "value_of"]
-
 #: Sub-packages whose public dataclasses are values of parameters.
 ROOMS: Final = (
     "structures",
@@ -33,6 +31,7 @@ ROOMS: Final = (
     "training.stop",
     "constraints",
     "inference.methods",
+    "text",
 )
 
 
@@ -98,7 +97,7 @@ def value_of(plain: Any) -> Any:
     if what == "array":
         dtype, shape, values = given
         if np.dtype(dtype).kind not in "biuf":
-            raise ValueError(f"an array of {quoted(str(dtype))} is no parameter")
+            raise ValueError(f"an array of {quoted(str(dtype))} is not a parameter")
         return np.array(value_of(values), dtype=dtype).reshape(shape)
     if what == "end":
         return Boundary[given]
@@ -109,9 +108,9 @@ def value_of(plain: Any) -> Any:
         module = import_module(f"crfkit.{room}") if room in ROOMS else None
         kind = getattr(module, name) if module is not None and name in module.__all__ else None
         if not (isinstance(kind, type) and is_dataclass(kind)):
-            raise ValueError(f"{quoted(str(given))} is no kind of parameter")
+            raise ValueError(f"{quoted(str(given))} is not a kind of parameter")
         return kind(**{key: value_of(one) for key, one in plain["fields"].items()})
-    raise ValueError(f"{quoted(str(what))} is no value of a parameter")
+    raise ValueError(f"{quoted(str(what))} is not a value of a parameter")
 
 
 def _public(kind: type) -> str | None:

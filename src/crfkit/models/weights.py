@@ -9,12 +9,11 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_number
+from crfkit.data.dataset import spelled_number
 from crfkit.models.explain import state_weights, transition_weights
 
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
-
-__all__ = ["WeightTable", "largest_weights", "transition_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +46,11 @@ class WeightTable:
             line[0].ljust(first + 1) + "".join(cell.rjust(wide) for cell in line[1:]) for line in cells
         )
 
+    def _repr_html_(self) -> str:
+        from crfkit.view import cell, transitions
+
+        return cell(transitions(self.rows, self.columns, self.weights, title="Weights"), plain=str(self))
+
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the weights by row and column."""
         lines = self.weights.tolist()
@@ -63,11 +67,12 @@ class WeightTable:
 
 
 def largest_weights(
-    model: SequenceModel, label: str | None = None, n: int = 10
+    model: SequenceModel, label: str | int | None = None, n: int = 10
 ) -> list[tuple[str, str, float]]:
     """Return the n largest weights of attributes as (feature, label, weight), of one label or of all."""
     check_number("n", n, 1, whole=True)
     known = model.structure.labels
+    label = spelled_number(label)
     if label is not None and label not in known:
         raise ValueError(
             f"label is {label!r}, which the model does not know; its labels are {', '.join(known)}"

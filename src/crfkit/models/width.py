@@ -10,8 +10,6 @@ from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataError
 
-__all__ = ["check_width", "widths"]
-
 
 def widths(made_by: ExtractorSpec) -> tuple[int, ...]:
     """Return the numbers of columns that data may have; none where that of training is not known.

@@ -23,8 +23,6 @@ from crfkit.checks import check_number
 from crfkit.objectives.drawn import Drawn, completed, key_of, swept
 from crfkit.structures.graphs.gold import GraphGold
 
-__all__ = ["ContrastiveDivergence"]
-
 
 @dataclass(frozen=True)
 class ContrastiveDivergence(Drawn):

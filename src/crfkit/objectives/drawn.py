@@ -20,8 +20,6 @@ from crfkit.structures.graphs.gold import GraphGold
 from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.structures.structure import Trainable
 
-__all__ = ["Drawn", "completed", "key_of", "swept"]
-
 _BUDGET = 2**24  # cells that are looked at to find an allowed labeling
 
 

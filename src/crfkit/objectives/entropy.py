@@ -34,14 +34,12 @@ from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
 from crfkit.structures.structure import Trainable
 
-__all__ = ["EntropyRegularized", "entropy_gradient"]
-
 _LIKELIHOOD: Final = Likelihood()
 
 
 @dataclass(frozen=True)
 class EntropyRegularized(Penalized):
-    """Likelihood of the labels that are known, plus gamma times the entropy of those that are not.
+    """Likelihood of known labels plus gamma times the entropy of unknown ones.
 
     Parameters
     ----------

@@ -14,8 +14,6 @@ from crfkit.structures.gold import allowed_labels, kind_of_gold
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.gold import GraphGold
 
-__all__ = ["balanced", "by_label", "label_counts", "label_weighted", "weights_of_variables"]
-
 
 def label_counts(batch: Batch, L: int) -> Floats:
     """Return the positions of each label, [L]: shares of distributions; sets of labels are not counted."""

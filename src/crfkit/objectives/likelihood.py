@@ -18,8 +18,6 @@ from crfkit.linear.objective import Family
 from crfkit.objectives.penalized import Penalized
 from crfkit.structures.gold import GoldKind
 
-__all__ = ["Likelihood"]
-
 
 @dataclass(frozen=True)
 class Likelihood(Penalized):

@@ -22,12 +22,10 @@ from crfkit.objectives.pieces import softmax_loss
 from crfkit.structures.gold import Gold, Path
 from crfkit.structures.structure import Scores, Structure, Trainable
 
-__all__ = ["Local"]
-
 
 @dataclass(frozen=True)
 class Local(Penalized):
-    """Each step's own log-likelihood, given the gold label before it.
+    """The log-likelihood of each step, given the gold label before it: what MEMMs are trained by.
 
     Examples
     --------

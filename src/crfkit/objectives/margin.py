@@ -14,12 +14,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from crfkit.arrays import Floats
+from crfkit import inference
+from crfkit.arrays import Floats, dot
 from crfkit.linear.objective import Asks, Family
-from crfkit.objectives.hinge import best_above_gold
 from crfkit.objectives.penalized import Penalized
 
-__all__ = ["MaxMargin"]
+
+def best_above_gold(
+    potentials: Any, costly: Any, gold: Any, weight: Floats, threads: int | None
+) -> tuple[float, dict[str, Floats]]:
+    """Return weight * (the best score - the gold's), summed, and its subgradient by scores.
+
+    The best labels are those of `costly`: the potentials themselves, or with a cost for wrong labels.
+    """
+    best, path = inference.best(costly, threads=threads)
+    value = dot(weight, best) - potentials.gold_score(gold, weight)
+    by_score = potentials.zeros()
+    potentials.add_counts(path, weight, by_score)
+    potentials.add_counts(gold, -weight, by_score)
+    return value, by_score
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from crfkit.arrays import Floats
 from crfkit.structures.chains.chain import Chain
 from crfkit.structures.chains.potentials import ChainPotentials
 
-__all__ = ["marked", "merged"]
-
 _BEFORE, _AT, _AFTER = range(3)
 _STEPS = ((_BEFORE, _BEFORE), (_BEFORE, _AT), (_AT, _AFTER), (_AFTER, _AFTER))
 

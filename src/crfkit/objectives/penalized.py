@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-__all__ = ["Penalized"]
-
 
 @dataclass(frozen=True)
 class Penalized(Documented, Objective):

@@ -16,14 +16,12 @@ from typing import Any, ClassVar
 
 from crfkit.arrays import Floats
 from crfkit.linear.objective import Asks, Family, Objective
-from crfkit.objectives.hinge import best_above_gold
-
-__all__ = ["Perceptron"]
+from crfkit.objectives.margin import best_above_gold
 
 
 @dataclass(frozen=True)
 class Perceptron(Objective):
-    """The perceptron loss, for optimizers that learn from wrong labelings; how they do is their option.
+    """The perceptron loss, for optimizers that learn from wrong predictions.
 
     Examples
     --------

@@ -14,8 +14,6 @@ from crfkit.objectives.penalized import Penalized
 from crfkit.structures.pieces import Terms
 from crfkit.structures.structure import Trainable
 
-__all__ = ["SumOfPieces", "softmax_loss", "why_no_chain", "why_no_limits"]
-
 
 @dataclass(frozen=True)
 class SumOfPieces(Penalized):

@@ -21,12 +21,10 @@ from typing import ClassVar
 from crfkit.objectives.pieces import SumOfPieces
 from crfkit.structures.pieces import Terms
 
-__all__ = ["Piecewise", "PiecewisePseudoLikelihood"]
-
 
 @dataclass(frozen=True)
 class Piecewise(SumOfPieces):
-    """Every factor's own likelihood, for chains of any order and for graphs.
+    """The sum of the likelihoods of all factors, each by itself, for chains and graphs.
 
     Factors of graphs that have a hidden label are left out.
 

@@ -32,8 +32,6 @@ from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Gold, GoldKind, Sets
 from crfkit.structures.structure import Structure, Trainable
 
-__all__ = ["PosteriorRegularized"]
-
 _LIKELIHOOD: Final = Likelihood()
 _CYCLES = 200  # over the multipliers
 _STEPS = 100  # of one of them
@@ -41,7 +39,7 @@ _STEPS = 100  # of one of them
 
 @dataclass(frozen=True)
 class PosteriorRegularized(Penalized):
-    """Likelihood of the labels that are known, plus gamma times how far the others are from keeping bounds.
+    """Likelihood of known labels, with bounds on the expected counts of unknown ones.
 
     Parameters
     ----------

@@ -19,8 +19,6 @@ from crfkit.objectives.pieces import SumOfPieces, why_no_limits
 from crfkit.structures.pieces import Terms
 from crfkit.structures.structure import Trainable
 
-__all__ = ["PseudoLikelihood"]
-
 
 @dataclass(frozen=True)
 class PseudoLikelihood(SumOfPieces):

@@ -18,8 +18,6 @@ from crfkit.objectives.pseudo import PseudoLikelihood
 from crfkit.objectives.sample_rank import SampleRank
 from crfkit.objectives.softmax_margin import SoftmaxMargin
 
-__all__ = ["OBJECTIVES", "ON_GRAPHS"]
-
 #: Objectives by the names that users write.
 OBJECTIVES: dict[str, type[Objective]] = {
     objective.name: objective

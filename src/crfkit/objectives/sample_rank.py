@@ -23,12 +23,10 @@ from crfkit.objectives.drawn import Drawn, completed, key_of, swept
 from crfkit.structures.graphs.gold import GraphGold
 from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
-__all__ = ["SampleRank"]
-
 
 @dataclass(frozen=True)
 class SampleRank(Drawn):
-    """Rank neighboring labelings as the number of right labels does; for stochastic optimizers, on graphs.
+    """Rank neighboring labelings by their number of right labels; for stochastic optimizers, on graphs.
 
     Parameters
     ----------

@@ -17,12 +17,10 @@ from crfkit import inference
 from crfkit.arrays import Floats, dot
 from crfkit.objectives.penalized import Penalized
 
-__all__ = ["SoftmaxMargin"]
-
 
 @dataclass(frozen=True)
 class SoftmaxMargin(Penalized):
-    """The likelihood with a margin of the number of wrong labels.
+    """The likelihood with a margin: label sequences score more by their number of wrong labels.
 
     Examples
     --------

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from crfkit._safe.documented import Documented
 from crfkit.optimize.problem import End, Stopped
 
-__all__ = ["GapPasses", "GapRounds", "Settling", "check_above_zero", "check_counts"]
-
 
 def check_counts(**given: int) -> None:
     """Raise unless every option is 1 or more.

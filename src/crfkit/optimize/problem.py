@@ -18,26 +18,6 @@ import numpy as np
 from crfkit.arrays import Bools, Floats, checked_later, norm
 from crfkit.errors import NotCoveredError
 
-__all__ = [
-    "Closing",
-    "Convex",
-    "Curvature",
-    "Differentiable",
-    "End",
-    "Latent",
-    "Optimizer",
-    "Penalty",
-    "Run",
-    "Smooth",
-    "State",
-    "Step",
-    "Stopped",
-    "Viewed",
-    "closed",
-    "evaluate",
-    "view_of",
-]
-
 R = TypeVar("R")
 V = TypeVar("V")
 
@@ -45,7 +25,7 @@ State: TypeAlias = dict[str, Any] | None  # what a run goes on from, as its `sta
 
 
 class End(str, Enum):
-    """How a run ended, for programs to test; the words of an end are for people."""
+    """How a run of an optimizer ended."""
 
     CONVERGED = "converged"  #: near enough to the optimum, by the gradient or a certified gap
     SETTLED = "settled"  #: the objective no longer falls by what is asked for
@@ -145,7 +125,7 @@ def view_of(problem: Any, kind: type[V], who: str) -> V:
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """l1 * |w|_1 + l2/2 * |w|_2^2; strengths are numbers, or arrays [F] where they differ by weight.
+    """``l1 * |w|_1 + l2/2 * |w|_2^2``; strengths are numbers, or arrays [F] where they differ by weight.
 
     Weights that are `nonnegative` [F] may not fall below 0: optimizers with ``bounds = True`` see to that.
 
@@ -208,6 +188,50 @@ def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float
         return float(value), norm(penalty.inward(w, gradient))
 
 
+def lower_bound(problem: Smooth, penalty: Penalty, w: Floats) -> float:
+    """Return what no weights can go below, by one evaluation at w [F] of a convex loss of 0 or more.
+
+    The loss lies above 0 and above its tangent at w, and so above any mixture of both. For 0 <= c <= 1
+
+        P(v) >= c (loss(w) + g.(v - w)) + l1 |v| + l2/2 |v|^2
+             >= c (loss(w) - g.w) - sum_f (c |g_f| - l1)_+^2 / (2 l2)
+
+    the dual objective at the marginals at w, mixed with the gold by 1 - c. Where l2 is 0, c |g_f| must not
+    exceed l1; c is the best there is. The bound is 0 where neither penalty holds a weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Bowl:
+    ...     size = 1
+    ...
+    ...     def value_and_grad(self, w, gradient):
+    ...         gradient[:] = w - 3.0
+    ...         return 0.5 * float((w - 3.0) @ (w - 3.0))
+    >>> lower_bound(Bowl(), Penalty(l1=1.0), np.array([2.0]))  # the optimum: 0.5 + 2
+    2.5
+    >>> lower_bound(Bowl(), Penalty(l1=1.0), np.array([1.5]))
+    2.25
+    """
+    gradient = np.empty(len(w))
+    with checked_later():
+        at = problem.value_and_grad(w, gradient) - float(gradient @ w)
+        slope = np.abs(gradient)
+        l1, l2 = (np.broadcast_to(each, slope.shape) for each in (penalty.l1, penalty.l2))
+        hard = (l2 == 0.0) & (slope > l1)
+        c = float(np.min(l1[hard] / slope[hard], initial=1.0))
+        soft = (l2 > 0.0) & (slope > l1)
+        slope, l1, l2 = slope[soft], l1[soft], l2[soft]
+        for _ in range(100):  # Newton's steps come down to the best c, where the bound is level
+            past = np.maximum(c * slope - l1, 0.0)
+            rise = at - float(np.sum(past * slope / l2))
+            if rise >= 0.0 or c <= 0.0:
+                break
+            c = max(c + rise / float(np.sum(np.where(past > 0.0, slope * slope / l2, 0.0))), 0.0)
+        past = np.maximum(c * slope - l1, 0.0)
+        return max(c * at - 0.5 * float(np.sum(past * past / l2)), 0.0)
+
+
 @dataclass(frozen=True)
 class Step:
     """What a run did with one step: an iteration of a batch method, a pass of an online one."""
@@ -265,7 +289,7 @@ def closed(run: R) -> Iterator[R]:
 
 
 class Optimizer(Protocol):
-    """Options of a method."""
+    """The base of all optimizers: frozen options, which `start` a run."""
 
     @property
     def needs(self) -> tuple[type, ...]:

@@ -33,8 +33,6 @@ from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.training.stop import Stop
 
-__all__ = ["Networks", "make"]
-
 ALONE, PSEUDO, LIKELY, MARGIN = "independent pixels", "pseudo-likelihood", "likelihood by BP", "max-margin"
 LEARNERS = (ALONE, PSEUDO, LIKELY, MARGIN)
 RIGHT = "right pixels"
@@ -123,8 +121,8 @@ def _generated(labels: int) -> Task:
         for _ in range(3):
             y, x = rng.integers(0, 8, 2).tolist()
             label[y : y + 5, x : x + 5] = rng.integers(0, labels)
-        grey = (label / labels)[:, :, None] + rng.normal(0.0, 0.3, (12, 12, 3))
-        images.append(Image(np.clip(grey, 0.0, 1.0), label))
+        gray = (label / labels)[:, :, None] + rng.normal(0.0, 0.3, (12, 12, 3))
+        images.append(Image(np.clip(gray, 0.0, 1.0), label))
     about = f"generated: rectangles of {labels} shades under noise, 12 x 12 pixels, 10 + 6 images"
     return Task(f"{labels} labels", about, labels, images, (10, 6), 5.0)
 

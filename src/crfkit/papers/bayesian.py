@@ -23,8 +23,6 @@ from crfkit.papers.results import Result
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["Bayesian", "make"]
-
 NAMES = ("beach", "sunset", "foliage", "field", "mountain", "urban")
 MODELS = ("best weights", "mean of the posterior", "averaged over the posterior")
 MEASURES = ("error", "log loss")

@@ -24,8 +24,6 @@ from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 from crfkit.training.learners.boosting import Boosting
 
-__all__ = ["TreeBoosting", "make"]
-
 LINEAR, TREES, SHARED, STEPS = "linear", "trees", "shared trees", "trees, of steps too"
 PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1)
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"

@@ -36,8 +36,6 @@ from crfkit.structures import Chain
 from crfkit.structures.constraints import Scheme
 from crfkit.tags.segments import Segments, spans
 
-__all__ = ["Constraints", "make", "mined"]
-
 FREE, LOCAL, GLOBAL = "Viterbi", "constrained Viterbi", "global constraints"
 METHODS = (FREE, LOCAL, GLOBAL)
 SPANS, TOKENS, BROKEN = "F1 of spans", "right tokens", "sequences that break a constraint"

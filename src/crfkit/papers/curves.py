@@ -1,4 +1,4 @@
-"""Training curves: runs that end after so many passes over the data, and what they showed on the way."""
+"""Training curves: runs that end after some passes over the data, and what they showed on the way."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import numpy as np
 from crfkit.models.model import SequenceModel
 from crfkit.training.events import Event, Listener, Progress, StopTraining
 
-__all__ = ["curve_of", "until"]
-
 
 def until(passes: float) -> Listener:
-    """Return a listener that ends training after so many passes over the data.
+    """Return a listener that ends training after this number of passes over the data.
 
     Examples
     --------

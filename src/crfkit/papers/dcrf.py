@@ -27,8 +27,6 @@ from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 from crfkit.tags import spans as segments
 
-__all__ = ["DynamicCRF", "make"]
-
 JOINT, PIPELINE, CASCADE, APART = (
     "factorial CRF",
     "pipeline, trained on gold tags",

@@ -27,8 +27,6 @@ from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 
-__all__ = ["Ecoc", "make"]
-
 ONE = "one chain"
 SECONDS = "processor seconds"
 #: The decoders of section 4.1, in its order.

@@ -22,7 +22,7 @@ class Given:
     >>> Given().file("usaddress/labeled_train.txt")
     Traceback (most recent call last):
     ...
-    ValueError: usaddress/labeled_train.txt is needed; name the folder of the data with --data FOLDER or \
+    ValueError: usaddress/labeled_train.txt is missing; name the folder of the data with --data FOLDER or \
 CRFKIT_DATA, or give --quick, which makes data of its own
     """
 
@@ -34,7 +34,7 @@ CRFKIT_DATA, or give --quick, which makes data of its own
         """Return a file of the data folder, or say which one is missing where."""
         if self.data is None:
             raise ValueError(
-                f"{path} is needed; name the folder of the data with --data FOLDER or CRFKIT_DATA, or give "
+                f"{path} is missing; name the folder of the data with --data FOLDER or CRFKIT_DATA, or give "
                 "--quick, which makes data of its own"
             )
         found = self.data / path

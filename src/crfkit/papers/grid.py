@@ -36,8 +36,6 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graphs.fit import GraphFit
 from crfkit.training.stop import Stop
 
-__all__ = ["Grid", "make"]
-
 ALONE, PIECES, PSEUDO = "independent pixels", "grid, piecewise", "grid, pseudo-likelihood"
 BETHE = "grid, Bethe likelihood"
 LEARNERS = (ALONE, PIECES, PSEUDO, BETHE)

@@ -1,8 +1,8 @@
 """Images of labeled pixels, with simple features: color, place and texture.
 
-Of each pixel: its color, how grey and how blue or green it is, the means and spreads of 3 x 3, 7 x 7 and
-15 x 15 pixels around it, the gradient, its row and column; and the squares of all of these. Of each pair of
-neighbors: in which third of all pairs the difference of their colors lies.
+Features of each pixel: its color, how gray and how blue or green it is, the means and spreads of 3 x 3, 7 x 7
+and 15 x 15 pixels around it, the gradient, its row and column; and the squares of all of these. Of each pair
+of neighbors: in which third of all pairs the difference of their colors lies.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from crfkit.graphs import scopes
 from crfkit.papers.experiment import Given
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
-
-__all__ = ["Images", "camvid", "generated_images", "horses"]
 
 AROUND = (3, 7, 15)
 PARTS = 3  # of contrasts
@@ -91,17 +89,17 @@ def _own(rgb: Floats) -> Floats:
     from scipy.ndimage import uniform_filter
 
     rows, columns, _ = rgb.shape
-    grey = rgb.mean(axis=2)
+    gray = rgb.mean(axis=2)
     made = [
         *np.moveaxis(rgb, 2, 0),
-        rgb[..., 2] - grey,
-        rgb[..., 1] - grey,
+        rgb[..., 2] - gray,
+        rgb[..., 1] - gray,
         rgb.max(axis=2) - rgb.min(axis=2),
     ]
-    made += [np.hypot(*np.gradient(grey)), np.abs(np.gradient(grey)[0])]
+    made += [np.hypot(*np.gradient(gray)), np.abs(np.gradient(gray)[0])]
     for size in AROUND:
-        mean = uniform_filter(grey, size, mode="nearest")
-        square = uniform_filter(np.square(grey), size, mode="nearest")
+        mean = uniform_filter(gray, size, mode="nearest")
+        square = uniform_filter(np.square(gray), size, mode="nearest")
         made += [np.sqrt(np.maximum(square - np.square(mean), 0.0))]
         made += [uniform_filter(rgb[..., c], size, mode="nearest") for c in range(3)]
     row, column = np.mgrid[0:rows, 0:columns]

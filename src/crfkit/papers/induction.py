@@ -28,8 +28,6 @@ from crfkit.training.learners.induction.options import Induction
 from crfkit.training.learners.induction.run import InductionRun
 from crfkit.training.train import train
 
-__all__ = ["InductionExperiment", "make"]
-
 INDUCED, INDUCED_ATOMS = "induced", "induced, atoms only"
 FIXED, FIXED_ATOMS = "fixed conjunctions", "fixed, atoms only"
 LEARNERS = (INDUCED, INDUCED_ATOMS, FIXED, FIXED_ATOMS)
@@ -120,7 +118,7 @@ class InductionExperiment:
         """Return the F1 at each size on the way of one induction."""
         data, test = self._data(learner, seed)
         step = self.sizes[0]
-        options = Induction(per_round=step, longest=1 if learner == INDUCED_ATOMS else 3)
+        options = Induction(per_round=step, max_length=1 if learner == INDUCED_ATOMS else 3)
         run = InductionRun(data, Chain(), Likelihood(), FeatureSelection(), options, seed, self.given.threads)
         scores = {}
         for size in range(step, self.sizes[-1] + 1, step):

@@ -26,8 +26,6 @@ from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import number, with_interval
 from crfkit.papers.results import Result
 
-__all__ = ["LabelBias", "make"]
-
 Words = tuple[list[str], list[list[str]]]
 
 #: What is measured, and the error of the paper in percent.

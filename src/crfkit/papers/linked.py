@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from crfkit.papers.experiment import Given
 
-__all__ = ["Linked", "generated", "linked"]
-
 Mask = NDArray[np.bool_]
 
 

@@ -22,8 +22,6 @@ from crfkit.papers.experiment import Given
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["FIELDS", "Mails", "generated_mails", "seminar_mails"]
-
 FIELDS = ("stime", "etime", "location", "speaker")
 OFFSETS = range(-4, 5)
 MOST = 5000  # names of a list; the most frequent come first

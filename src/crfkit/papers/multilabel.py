@@ -29,8 +29,6 @@ from crfkit.papers.results import Result
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["MultiLabel", "batch_of", "make"]
-
 NONE, TREE, ALL = "independent", "tree", "all pairs"
 PAIRS = (NONE, TREE, ALL)
 LIKELIHOOD, MARGIN, LOGISTIC = "likelihood", "max-margin", "logistic regressions"

@@ -34,10 +34,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from crfkit import torch as layers
 from crfkit.papers.neural_models import Sentence, Sentences, Tagger, device, linear_objective, trained
-from crfkit.torch import ChainCRF
-
-__all__ = ["Neural", "make"]
 
 SOFTMAX, CRF, BIO, HYBRID, LINEAR = "softmax", "CRF", "CRF, BIO", "CRF, BIO, sparse features", "linear CRF"
 HEADS = (SOFTMAX, CRF, BIO, HYBRID)
@@ -138,7 +136,7 @@ class Neural:
         net = Tagger(self.data.sizes).to(device(), dtype)
         L = len(self.data.labels)
         if who == OURS:
-            head: nn.Module = ChainCRF(L).to(device(), dtype)
+            head: nn.Module = layers.CRF(L).to(device(), dtype)
 
             def loss(node: Tensor, batch: dict[str, Tensor], chosen: list[int]) -> Tensor:
                 value: Tensor = head.loss(node, batch["labels"], batch["mask"])
@@ -165,7 +163,7 @@ class Neural:
         torch.manual_seed(seed)
         data = self.data
         net = Tagger(data.sizes).to(device())
-        head = ChainCRF(data.labels, constraints=[Scheme("BIO")] if BIO in kind else None).to(device())
+        head = layers.CRF(data.labels, constraints=[Scheme("BIO")] if BIO in kind else None).to(device())
         extra = self._sparse() if kind == HYBRID else None
         if extra is not None:
             with torch.no_grad():
@@ -200,7 +198,7 @@ class Neural:
 
     def _sparse(self) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Return scores of labels by the linear CRF for each sentence, of both parts; and its transitions."""
-        order = [self.linear.labels.strings().index(y) for y in self.data.labels]
+        order = [self.linear.labels.index(y) for y in self.data.labels]
         scores = [self.linear.potentials(part.batch) for part in self.data.items]
         rows = [
             [torch.from_numpy(x[:, order].copy()).float() for x in np.split(one.node, one.seq_ptr[1:-1])]

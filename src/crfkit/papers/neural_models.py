@@ -17,8 +17,6 @@ from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.metrics import span_scores
 
-__all__ = ["Sentences", "Tagger", "linear_objective", "trained"]
-
 Sentence = Sequence[tuple[str, str, str]]  # word, part of speech, chunk
 PAD, UNKNOWN = 0, 1
 
@@ -149,7 +147,7 @@ def trained(
     size: int = 32,
     steps: int | None = None,
 ) -> list[float]:
-    """Train by Adam and return the loss of every step; so many at the most."""
+    """Train by Adam and return the loss of every step; at most `steps` of them."""
     optimizer = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=2e-3)
     losses = []
     net.train()

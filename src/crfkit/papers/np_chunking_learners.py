@@ -29,18 +29,6 @@ from crfkit.structures.constraints import START, Forbid
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
-__all__ = [
-    "FEATURES",
-    "METHODS",
-    "MODELS",
-    "PENALTIES",
-    "Corpus",
-    "Sentence",
-    "followed",
-    "generated",
-    "learned",
-]
-
 Sentence = list[tuple[str, str, str]]  # word, part of speech, chunk tag
 
 #: Words and parts of speech within two words, and their conjunctions (Table 1).
@@ -127,7 +115,7 @@ def learned(
 
 
 def followed(method: str, corpus: Corpus, passes: int, seed: int = 0) -> SequenceModel:
-    """Train on the supported features with one of `METHODS` for so many passes; test scores are recorded.
+    """Train on the supported features with one of `METHODS` for `passes` passes; test scores are recorded.
 
     The scores are for the curves alone: the model is not to be used, since it has the weights with the best.
     """

@@ -8,8 +8,6 @@ from typing import Literal
 
 from crfkit.arrays import Floats
 
-__all__ = ["Claim", "Figure", "Line", "Page", "Pictures", "Points", "Table"]
-
 
 @dataclass(frozen=True)
 class Claim:

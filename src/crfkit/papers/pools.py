@@ -27,8 +27,6 @@ from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
 
-__all__ = ["Pools", "make"]
-
 PLAIN, PENALIZED = "one chain, no penalty", "one chain, l2 chosen"
 #: Experts of each pool, beside the chain without a penalty.
 POOLS: dict[str, dict[str, Any]] = {
@@ -60,7 +58,7 @@ class Task:
     test: Dataset
 
     def sentences(self, seed: int, size: int) -> Dataset:
-        """Return so many training sentences; fewer are the first of more."""
+        """Return `size` training sentences; fewer are the first of more."""
         return self.train[np.random.default_rng(seed).permutation(len(self.train))[:size]]
 
 

@@ -21,8 +21,6 @@ from crfkit.objectives import Likelihood, Local
 from crfkit.training.learners.generative import Smoothing
 from crfkit.training.train import train
 
-__all__ = ["PENALTIES", "SMOOTHINGS", "Half", "Sentence", "data_of", "generated", "model_of", "tagged"]
-
 Sentence = tuple[tuple[str, str], ...]  # word and tag
 
 SUFFIXES = ("ing", "ogy", "ed", "s", "ly", "ion", "tion", "ity", "ies")
@@ -31,6 +29,8 @@ WORDS = "word[0]"
 SPELLING = "; ".join(
     [WORDS, *(f'is(word, "{one}")[0]' for one in ("^[0-9]", "^[A-Z]", "-", *(f"{end}$" for end in SUFFIXES)))]
 )
+#: The class of a word that is new or rare: its shape and its last two characters.
+CLASSES = "word[0]; shape(word)[0] & suffix(word, 2)[0]"
 PENALTIES = (1.0, 0.1, 0.01)  # l2 to choose from
 #: Of the HMM: what is added to the counts of words, and from how many on a word is known.
 SMOOTHINGS = tuple(product((1.0, 0.1, 0.01), (1, 2)))
@@ -71,9 +71,10 @@ class Half:
 
 def tagged(name: str, half: Half, option: Any, threads: int | None) -> list[list[str]]:
     """Train a model with an l2, or the HMM with a smoothing; return the tags of the test sentences."""
-    if name == "HMM":
+    if name.startswith("HMM"):
         emission, least = option
-        hmm = HMM(smoothing=Smoothing(emission=emission), min_count=least, features=WORDS, n_jobs=threads)
+        recipe = CLASSES if name == "HMM+" else WORDS
+        hmm = HMM(smoothing=Smoothing(emission=emission), min_count=least, features=recipe, n_jobs=threads)
         hmm.fit(_words(half.train), [[tag for _, tag in one] for one in half.train])
         return hmm.predict(_words(half.test))
     data, test = data_of(name, half, threads)

@@ -8,8 +8,6 @@ from importlib import import_module
 
 from crfkit.papers.experiment import Experiment, Given
 
-__all__ = ["EXPERIMENTS", "Entry", "named"]
-
 
 @dataclass(frozen=True)
 class Entry:

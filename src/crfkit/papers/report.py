@@ -15,8 +15,6 @@ from crfkit.papers.page import Figure, Line, Page, Pictures, Points, Table
 from crfkit.papers.registry import Entry
 from crfkit.papers.results import Result
 
-__all__ = ["number", "with_interval", "write_report"]
-
 _MARKED = 30  # points of a curve up to which each has a mark
 NO_PLOT = "matplotlib is not installed, so there are no figures; install it with: pip install 'crfkit[plot]'"
 
@@ -35,7 +33,7 @@ def number(value: float | None) -> str:
 
 
 def with_interval(result: Result | None, digits: int = 1) -> str:
-    """Return the mean with half of its interval, with so many digits after the point.
+    """Return the mean with half of its interval, with `digits` digits after the point.
 
     Examples
     --------
@@ -138,7 +136,7 @@ def _draw(path: Path, figure: Figure) -> None:
             getattr(axes, f"{axis}axis").set_minor_formatter(NullFormatter())  # they would overlap
         if figure.diagonal:
             ends = min(axes.get_xlim()[0], axes.get_ylim()[0]), max(axes.get_xlim()[1], axes.get_ylim()[1])
-            axes.plot(ends, ends, color="grey", linewidth=0.8)
+            axes.plot(ends, ends, color="gray", linewidth=0.8)
             axes.set(xlim=ends, ylim=ends, aspect="equal")
         axes.legend(fontsize=7)
     canvas.savefig(path, dpi=120)

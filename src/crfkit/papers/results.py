@@ -16,8 +16,6 @@ from typing import Any
 
 from crfkit.data.sink import write_bytes
 
-__all__ = ["Reading", "Result", "load", "save", "t_interval"]
-
 _LEVEL = 0.95
 
 

@@ -31,8 +31,6 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["Program", "RulesExperiment", "make"]
-
 L2 = 1.0
 SHARE = 67  # percentage of papers whose topic is known
 WORDS = ("topic(p, +t)", "word(p, +w) -> topic(p, +t)")
@@ -232,7 +230,7 @@ def _by_hand(data: Linked, mark: NDArray[np.int32]) -> GraphBatch:
 
 
 def _seconds(clauses: int, seed: int) -> float:
-    """Return the time to ground about so many clauses, the best of three: 45 pairs of a paper's citations."""
+    """Return the time to ground about `clauses` clauses, best of three: 45 pairs of a paper's citations."""
     rng, papers = np.random.default_rng(seed), max(clauses // 45, 1)
     cited = rng.integers(0, 10 * papers, 10 * papers)
     cites = np.column_stack([np.repeat(np.arange(papers), 10), cited])

@@ -17,8 +17,6 @@ from crfkit.training.runs.progress import Lenient, started
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     entry: Entry,
@@ -42,7 +40,7 @@ def reproduce(
     folder : Path
         Made where it is missing.
     seed : int
-        Of the first run; the next have seed + 1, ...
+        Seed of the first run; the next have seed + 1, ...
     runs : int, optional
         Default: as many as in the paper.
     progress : bool, optional

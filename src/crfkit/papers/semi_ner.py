@@ -22,8 +22,6 @@ from crfkit.papers.semi_ner_claims import CHAINS, SEMI, Key, claims
 from crfkit.papers.semi_ner_learners import PENALTIES, Learner, chosen_penalty, f1
 from crfkit.papers.semi_ner_tasks import TASKS, Task, generated
 
-__all__ = ["SemiNER", "make"]
-
 #: Table 1, F1: no dictionary, internal, external, both.
 PAPER = {
     "CRF/1": {

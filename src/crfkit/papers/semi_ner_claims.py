@@ -1,7 +1,7 @@
 """What Sarawagi & Cohen (2004), section 3.3, say of their results, decided by the numbers that came out here.
 
 A learner is better than another where its mean is higher. Runs share their splits, so in how many cases that
-is clear is told by the 95 % interval of the differences between runs.
+is clear is said by the 95 % interval of the differences between runs.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from itertools import product
 
 from crfkit.papers.page import Claim
 from crfkit.papers.results import Result, t_interval
-
-__all__ = ["Scores", "claims"]
 
 #: Results by task, learner, dictionary, order and share.
 Key = tuple[str, str, str, int, float]

@@ -19,8 +19,6 @@ from crfkit.objectives import Likelihood
 from crfkit.papers.semi_ner_tasks import Document, Task
 from crfkit.structures import Chain
 
-__all__ = ["PENALTIES", "Learner", "chosen_penalty", "f1", "predicted"]
-
 #: Words and shapes at a position and within three words of it, for all (section 3.2).
 WORDS = "bias; lower(word)[-3..3]; shape(word)[-3..3]"
 #: What semi-CRFs have besides: the phrase, its shape and length, and all of the above at its first and last

@@ -30,8 +30,6 @@ from crfkit.papers.experiment import Given
 from crfkit.tags import spans, to_tags
 from crfkit.tags.schemes import OUTSIDE
 
-__all__ = ["TASKS", "Document", "Task", "generated"]
-
 _PRONOUNS = {
     *("i", "me", "my", "mine", "you", "your", "yours", "he", "him", "his", "she", "her", "it", "its"),
     *("we", "us", "our", "they", "them", "their", "these"),
@@ -119,7 +117,7 @@ def _joined(parts: Sequence[Document]) -> Document:
 
 
 def _sample(documents: list[Document], most: int) -> list[Document]:
-    """Return at most so many documents, always the same ones."""
+    """Return at most `most` documents, always the same ones."""
     return documents if len(documents) <= most else random.Random(0).sample(documents, most)
 
 

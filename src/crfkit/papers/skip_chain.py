@@ -37,8 +37,6 @@ from crfkit.structures.graphs.graph import Graph
 from crfkit.training.graphs.fit import GraphFit
 from crfkit.training.stop import Stop
 
-__all__ = ["SkipChain", "make"]
-
 CHAIN, SKIP = "linear chain", "skip-chain"
 LEARNERS = (CHAIN, SKIP)
 F1, MISSED = "F1", "inconsistent tokens"

@@ -28,8 +28,6 @@ from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.results import Result
 from crfkit.training.train import train
 
-__all__ = ["Task", "TrainingCost", "make"]
-
 Sentence = Sequence[tuple[str, ...]]
 
 ENTITIES = """

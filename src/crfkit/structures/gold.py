@@ -25,21 +25,6 @@ from crfkit.checks import in_order
 from crfkit.data.batch import Batch
 from crfkit.errors import DataError
 
-__all__ = [
-    "Gold",
-    "GoldError",
-    "GoldKind",
-    "Path",
-    "Sets",
-    "Soft",
-    "allowed_labels",
-    "check_range",
-    "gold_of",
-    "kind_of_gold",
-    "sets_of",
-]
-
-
 #: One position of a partial labeling: ``None`` (anything), a label, or a set of labels.
 Allowed: TypeAlias = "str | int | Iterable[str | int] | None"
 

@@ -10,8 +10,6 @@ from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.structures.structure import Structure
 
-__all__ = ["STRUCTURES", "structure_from"]
-
 STRUCTURES: dict[str, type[Structure]] = {one.kind: one for one in (Chain, LocalChain, SemiMarkov)}
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from crfkit.structures.graphs.gold import GraphGold
     from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Pieces", "Terms", "pieces_of_chains", "pieces_of_graphs"]
-
 Terms: TypeAlias = Literal["labels", "factors", "each"]
 
 

@@ -24,16 +24,6 @@ from crfkit.structures.results import Marginals
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "KeptScores",
-    "Potentials",
-    "edge_slot",
-    "one_or_all",
-    "score_of_gold",
-    "weighted_sum",
-    "wrong_labels",
-]
-
 
 class Potentials(Protocol):
     """Scores of one sequence, or of a batch of them, one after the other."""

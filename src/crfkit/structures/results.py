@@ -9,8 +9,6 @@ import numpy as np
 
 from crfkit.arrays import Bools, Floats, Ids
 
-__all__ = ["Labeling", "Marginals"]
-
 
 @dataclass(frozen=True, eq=False)
 class Labeling:

@@ -28,15 +28,6 @@ from crfkit.structures.constraints import (
 )
 from crfkit.structures.matching import fitting, fitting_pairs
 
-__all__ = [
-    "MOST_STEPS",
-    "constraints_of",
-    "matcher_of",
-    "matcher_steps",
-    "plain_constraints",
-    "plain_matcher",
-]
-
 _MOST_WORK = 1 << 22  # names matched against labels, over all constraints: a second
 _PAIR_WORK = 1 << 9  # of a pattern of pairs, whatever the labels
 MOST_STEPS = 1 << 32  #: of all patterns on the names of all labels: some seconds at worst

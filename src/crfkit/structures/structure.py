@@ -25,8 +25,6 @@ from crfkit.structures.constraints import Constraint, Resolved
 from crfkit.structures.gold import Gold
 from crfkit.structures.potentials import Potentials
 
-__all__ = ["Scores", "Slot", "Structure", "Trainable"]
-
 #: Slot -> array. Gradients by scores have the same keys and shapes.
 Scores: TypeAlias = Mapping[str, Floats]
 
@@ -73,10 +71,12 @@ class Slot:
 
     def split(self, flat: Floats) -> tuple[Floats, ...]:
         """Return the tables of scores [cells]."""
-        ends = np.cumsum([prod(shape) for shape in self.tables], dtype=np.int64)
-        return tuple(
-            flat[end - prod(shape) : end].reshape(shape) for end, shape in zip(ends, self.tables, strict=True)
-        )
+        begin, found = 0, []
+        for shape in self.tables:
+            end = begin + prod(shape)
+            found.append(flat[begin:end].reshape(shape))
+            begin = end
+        return tuple(found)
 
 
 class Trainable(Protocol):

@@ -34,8 +34,6 @@ from crfkit.structures.gold import Path, forbid
 from crfkit.structures.potentials import KeptScores, one_or_all, score_of_gold
 from crfkit.structures.results import Labeling, Marginals
 
-__all__ = ["Tree", "TreePotentials"]
-
 
 @dataclass(frozen=True, eq=False)
 class Tree(Restored):

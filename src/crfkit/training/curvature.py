@@ -30,8 +30,6 @@ from crfkit.linear.objective import Objective
 from crfkit.models.model import SequenceModel
 from crfkit.optimize.problem import Curvature
 
-__all__ = ["with_curvature"]
-
 _MOST = 0.25  # variance of what is 0 or 1
 
 

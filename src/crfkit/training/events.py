@@ -20,23 +20,8 @@ from crfkit.errors import warn_about
 if TYPE_CHECKING:  # opening a model must not load the optimizers
     from crfkit.arrays import Floats
     from crfkit.optimize.problem import Step
+    from crfkit.text.alignment import Alignment
     from crfkit.training.runs.progress import Display
-
-__all__ = [
-    "Begin",
-    "Checkpointed",
-    "Event",
-    "Failed",
-    "Finished",
-    "History",
-    "Listener",
-    "Progress",
-    "StopTraining",
-    "TrainingRecord",
-    "Unsaved",
-    "display_for",
-    "tell",
-]
 
 
 @dataclass(frozen=True)
@@ -53,6 +38,7 @@ class Begin:
     notes: tuple[str, ...] = ()  #: what else is worth knowing, in sentences
     resumed: int = 0  #: iterations that a checkpoint already had
     forecast: str = ""  #: memory and time that are expected, in a sentence; empty where nobody asked
+    metric: str = ""  #: the score of the dev set; empty without one
 
 
 @dataclass(frozen=True)
@@ -67,6 +53,16 @@ class Progress:
     seconds: float
     eta: float  #: seconds left by the trend, at most; nan when nothing can be said
     excess: float = float("nan")  #: certified: the objective is at most this fraction above its optimum
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """A step is done of what finds the first weights, before training begins."""
+
+    what: str
+    iteration: int
+    most: int  #: iterations
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -110,6 +106,7 @@ class TrainingRecord:
     history: Mapping[str, Floats]  #: one array by iteration for each of `COLUMNS`; of a file, without seconds
     end: str = ""  #: the value of the `crfkit.optimize.End` of the run; empty in files that do not say
     converged: bool | None = None  #: whether the tolerance was met; None in files that do not say
+    alignment: Alignment | None = None  #: how spans of documents became those of tokens
 
     def __str__(self) -> str:
         took = "" if isnan(self.seconds) else f", {self.seconds:.1f} s"
@@ -124,10 +121,18 @@ class TrainingRecord:
             f"(loss of {self.objective.partition('(')[0]} plus penalty).\n{self.certificate}"
         )
 
+    def _repr_html_(self) -> str:
+        from crfkit.models.pictures import training_picture
+        from crfkit.view import cell
+
+        return cell(training_picture(self), plain=str(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain values; the history as a list for each column."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         history = {name: column.tolist() for name, column in self.history.items()}
+        if self.alignment is not None:
+            plain["alignment"] = self.alignment.to_dict()
         return {**plain, "notes": list(self.notes), "versions": dict(self.versions), "history": history}
 
     def to_frame(self) -> Any:
@@ -158,7 +163,7 @@ class Failed:
     model: Any  #: a `Model` with the weights so far; its ``training.kept`` is 0 where nothing was learned
 
 
-Event: TypeAlias = Begin | Progress | Checkpointed | Unsaved | Failed | Finished
+Event: TypeAlias = Preparing | Begin | Progress | Checkpointed | Unsaved | Failed | Finished
 Listener: TypeAlias = Callable[[Event], object]
 
 

@@ -6,7 +6,7 @@ Graphs have the same in `training/graphs/`; what both share is in `training/runs
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit._safe.printable import counted
 from crfkit.arrays import Floats, Pointers
+from crfkit.checks import check_choice
 from crfkit.data.dataset import Dataset
 from crfkit.errors import NotCoveredError
 from crfkit.linear.features import Chosen, FeatureSelection
@@ -28,16 +29,14 @@ from crfkit.models.tags import as_segments
 from crfkit.objectives import Local
 from crfkit.optimize.problem import Optimizer, Penalty, Stopped
 from crfkit.structures import Structure
-from crfkit.training.blocks.problem import BlockedProblem
+from crfkit.structures.kinds import STRUCTURES
+from crfkit.training.blocks.problem import SummedProblem
 from crfkit.training.data import TrainingData
 from crfkit.training.events import TrainingRecord
 from crfkit.training.runs.checkpoint import digest, fingerprint_of
 from crfkit.training.runs.run import TrainingRun, Validation, halted_by
 from crfkit.training.start import checked_start, warm_start
 from crfkit.training.stop import Stop
-
-__all__ = ["Fit", "Init", "SequenceValidation", "check_metric"]
-
 
 Init: TypeAlias = "SequenceModel | Literal['memm'] | Callable[[Any, Layout], Any] | None"
 _MEMM_ITERATIONS = 20
@@ -71,9 +70,8 @@ class Fit(TrainingRun[SequenceModel]):
             )
             self.all_pairs = True
         self._bind(None)
-        if isinstance(self.problem, BlockedProblem):
-            blocks, size = self.problem.data.blocks, self.problem.memory / 2**20
-            self.notes.append(f"{blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time")
+        if isinstance(self.problem, SummedProblem):
+            self.notes += self.problem.notes
         self.choose_optimizer(optimizer)
 
     def _bind(self, pairs: Pointers | None) -> None:
@@ -183,7 +181,7 @@ class Fit(TrainingRun[SequenceModel]):
 def _has_labels(data: TrainingData) -> bool:
     if data.extractor is not None and data.extractor.encoding == HIDDEN:  # sets that stand for labels
         return True
-    return any(batch.label is not None and (batch.label >= 0).any() for batch in data.batches())
+    return bool(data.label_counts.any())
 
 
 def check_metric(metric: Metric | str) -> None:
@@ -251,3 +249,37 @@ class SequenceValidation(Validation[SequenceModel]):
             )
         found = self._spelling.tags(model._path(self._batch, threads=self.threads))
         return float(self._function(self._gold, found))
+
+
+def structure_of(given: Any) -> Structure:
+    """Return a structure given by name or as an object; its labels may be missing.
+
+    Examples
+    --------
+    >>> structure_of("chain")
+    Chain(labels=(), order=1, constraints=())
+    """
+    if isinstance(given, type):
+        raise TypeError(f"structure is the class {given.__name__}; give an object: {given.__name__}()")
+    if isinstance(given, str):
+        check_choice("structure", given, tuple(STRUCTURES), "a structure such as Chain(order=2)")
+        return STRUCTURES[given]()
+    if not hasattr(given, "gold_cells"):
+        raise TypeError(
+            f"structure is {given!r}, which cannot be trained; expected one of {', '.join(STRUCTURES)}, or a "
+            "structure such as Chain(order=2)"
+        )
+    found: Structure = given
+    return found
+
+
+def with_labels_of(structure: Structure, names: Sequence[str]) -> Structure:
+    """Return a structure over the labels of the data; one that has labels must have the same."""
+    if not structure.labels:
+        return structure.with_labels(names)
+    if structure.labels != tuple(names):
+        raise ValueError(
+            f"structure has the labels {', '.join(structure.labels[:5])}, the data have "
+            f"{', '.join(names[:5])} in this order; leave the labels out, as in Chain(order=2)"
+        )
+    return structure

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
-from typing import Final, NoReturn
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
+from crfkit.checks import threads_of, with_flat
 from crfkit.data.dataset import Dataset
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.loss import LinearLoss
@@ -25,15 +26,12 @@ from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Structure
 from crfkit.training.choose import name_of, objective_of
 from crfkit.training.data import TrainingData, checked_dataset
-from crfkit.training.fit import Fit
-from crfkit.training.flat import threads_of
+from crfkit.training.fit import Fit, structure_of, with_labels_of
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.memory import available_bytes, bytes_of, resident_bytes
+from crfkit.training.segments import dataset_of
 from crfkit.training.stop import Stop
 
-__all__ = ["Forecast", "forecast", "forecast_of"]
-
-_STOP: Final = Stop()
 _SAMPLE = 1 << 20  # cells of the steps of the sequences that are timed: a few ms
 _LEAST = 300  # their positions, at least
 _EVALUATIONS = {Dual: 50, LBFGS: 150}  # until a run is certified, a pass of the dual counted as two
@@ -114,6 +112,27 @@ class Forecast:
             stacklevel=4,
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**asdict(self), "growth": self.growth, "peak": self.peak, "fits": self.fits}
+
+    def to_frame(self) -> Any:
+        """Return weights by slot and bytes by part as a data frame of pandas."""
+        from crfkit._safe.frames import frame_of
+
+        sizes = {**{f"{name} weights": n for name, n in self.by_kind.items()}, "all weights": self.weights}
+        sizes |= {**{f"{name} bytes": n for name, n in self.bytes.items()}, "all bytes": self.growth}
+        return frame_of({name: (n,) for name, n in sizes.items()}, ["number"], "part")
+
+    def _repr_html_(self) -> str:
+        from crfkit.view import cell, facts
+
+        sizes = ("sequences", "positions", "labels", "attributes", "weights", "optimizer")
+        rows: dict[str, object] = {name: getattr(self, name) for name in sizes}
+        rows["memory"] = f"{_megabytes(self.peak)} expected, {_megabytes(self.available)} available"
+        rows |= {} if np.isnan(self.seconds) else {"time": _duration(self.seconds)}
+        return cell(facts(rows, title="Forecast"), plain=str(self))
+
     def __str__(self) -> str:
         sizes = ("sequences", "positions", "labels", "attributes", "weights")
         lines = [f"{name:<14}{getattr(self, name):>16,}" for name in sizes]
@@ -133,22 +152,31 @@ class Forecast:
 
 
 def forecast(
-    data: Dataset,
+    data: Any,
     *,
-    structure: Structure | str = "chain",
-    selection: FeatureSelection | str = "observed",
+    features: Any = "auto",
+    structure: Structure | str | None = None,
+    selection: FeatureSelection | str | None = None,
     objective: Objective | str | None = None,
     optimizer: Optimizer | str = "auto",
-    stop: Stop = _STOP,
+    stop: Stop | None = None,
+    l1: float | None = None,
+    l2: float | None = None,
+    order: int | None = None,
+    max_length: Any = None,
+    min_count: int | None = None,
+    max_iterations: int | None = None,
     n_jobs: int | None = None,
     **unknown: NoReturn,
 ) -> Forecast:
-    """Return what training will take, without training.
+    """Return how much memory and time training will take, without training.
 
     Parameters
     ----------
-    data, structure, features, objective, optimizer, stop, n_jobs
+    data, features, structure, selection, objective, optimizer, stop, n_jobs
         As in `train`.
+    l1, l2, order, max_length, min_count, max_iterations : optional
+        Fields of the parts, as in `train`.
 
     Examples
     --------
@@ -164,14 +192,32 @@ def forecast(
       transition                 4
     ...
     """
-    from crfkit.training.train import structure_of, with_labels_of  # which forecasts before it trains
-
     refuse_unknown(unknown, "forecast", forecast.__kwdefaults__ or ())
-    known = TrainingData(checked_dataset(data, "data"), threads_of(n_jobs))
-    asked = structure_of(structure)
+    threads = threads_of(n_jobs)
+    asked = structure_of("chain" if structure is None else structure)
+    asked = with_flat("structure", structure, asked, order=order, max_length=max_length)
     goal = objective_of(objective, optimizer, asked.objective)
-    labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
-    return forecast_of(Fit(known, labeled, goal, FeatureSelection.of(selection), optimizer, Stop.of(stop)))
+    goal = with_flat("objective", objective, goal, l1=l1, l2=l2)
+    kept = FeatureSelection.of("observed" if selection is None else selection)
+    kept = with_flat("selection", selection, kept, min_count=min_count)
+    ending = with_flat("stop", stop, Stop() if stop is None else Stop.of(stop), max_iterations=max_iterations)
+    read = dataset_of(data, asked, features, threads)
+    return forecast_of(fit_of(read, asked, goal, kept, optimizer, ending, threads))
+
+
+def fit_of(
+    data: Dataset,
+    structure: Structure,
+    objective: Objective,
+    selection: FeatureSelection,
+    optimizer: Optimizer | str,
+    stop: Stop,
+    threads: int | None,
+) -> Fit:
+    """Return a training that has not begun, for forecasts."""
+    known = TrainingData(checked_dataset(data, "data"), threads)
+    labeled = with_labels_of(structure, known.labels.strings()).settled(known.batches)
+    return Fit(known, labeled, objective, selection, optimizer, stop)
 
 
 def forecast_of(fit: Fit, *, timed: bool = True) -> Forecast:

@@ -22,8 +22,6 @@ from crfkit.linear.features import FeatureSelection
 from crfkit.objectives import Likelihood
 from crfkit.training.stop import Stop
 
-__all__ = ["VERBS", "in_the_shell", "refuse_unknown", "translated"]
-
 
 class _Here(NamedTuple):
     """Where an option lives in crfkit, and what its value becomes."""
@@ -64,6 +62,8 @@ _NAMES: dict[str, _Here] = {
     "C": _Here("l2", "Likelihood", _inverse, _OVER),
     "gaussian_variance": _Here("l2", "Likelihood", _inverse, _OVER),
     "class_weight": _Here("label_weights", "Likelihood"),
+    "c": _Here("l2", "Likelihood", _inverse, _OVER),
+    "f": _Here("min_count", "FeatureSelection"),
     "min_freq": _Here("min_count", "FeatureSelection"),
     "minfreq": _Here("min_count", "FeatureSelection"),
     "feature.minfreq": _Here("min_count", "FeatureSelection"),
@@ -84,6 +84,7 @@ _NAMES: dict[str, _Here] = {
     "verbose": _Here("progress", "", bool),
     "threads": _Here("n_jobs"),
     "nthread": _Here("n_jobs"),
+    "p": _Here("n_jobs"),
     "seed": _Here("random_state"),
     "template": _Here("features"),
     "pattern": _Here("features"),
@@ -101,12 +102,13 @@ _NAMES: dict[str, _Here] = {
         for name in ("eta", "rate", "samples", "candidates", "max_trials")
     },
     "pa_type": _Here("variant", "PassiveAggressive", ("hard", "linear", "squared").__getitem__),
-    "c": _Here("c", "PassiveAggressive"),
     "error_sensitive": _Here("error_sensitive", "PassiveAggressive"),
     "averaging": _Here("averaging", "PassiveAggressive"),
     "variance": _Here("variance", "AROW"),
     "gamma": _Here("gamma", "AROW"),
 }
+_PASSIVE = _Here("c", "PassiveAggressive")
+_ALGORITHM = ("algorithm", "a")  # of CRFsuite, of CRF++
 # Algorithms of CRFsuite, CRF++ and Wapiti as options here; others are names of optimizers, or unknown.
 _MISTAKES = {"objective": "perceptron"}
 _ALGORITHMS: dict[str, dict[str, str]] = {
@@ -123,6 +125,7 @@ _ALGORITHMS: dict[str, dict[str, str]] = {
     "crf": {"objective": "likelihood"},
     "crf-l2": {"objective": "likelihood"},
 }
+_BY_TOKEN = "leave it out: training adds all positions up; a layer of crfkit.torch takes reduction='token'"
 # Options with nothing in their place.
 _NEEDLESS = {
     "linesearch": "leave it out: L-BFGS has one line search here",
@@ -133,19 +136,57 @@ _NEEDLESS = {
     "y_dev": "give it to fit: fit(X, y, dev=(X_dev, y_dev))",
     "num_tags": "leave it out: labels are found in y",
     "batch_first": "leave it out: sequences come first",
+    "token_mean": _BY_TOKEN,
+    "reduction": _BY_TOKEN,
     "inference_method": "leave it out: sums over sequences are exact",
     "neighborhood": "leave it out: the neighbors of a position are those before and after it",
+    "scheme": "leave it out: tags say their scheme; ChainCRF(scheme=...) holds them to one",
+    "train_scheme": "leave it out, or write ChainCRF(train_scheme=...).fit(data)",
     "extractor": "leave it out: the data know what made them (Dataset.extractor)",
     "progress": "give it to fit: fit(X, y, progress=True)",
     "verbose": "fit shows progress: fit(X, y, progress=True)",
 }
 
-#: Methods of sklearn-crfsuite's estimators, and what to write here.
+#: Attributes of other tools' estimators and models, and what to write here.
 VERBS = {
+    "attributes_": "model_.attributes",
+    "coef_": "top_features(label), or state_features_ and transition_features_",
+    "decision_function": "log_prob(X, y) or predict_proba(X)",
+    "from_pretrained": 'load("m.crf")',
+    "plot": "model_.tables(), or show model_ in a notebook",
+    "predict_log_proba": "predict_proba(X)",
+    "push_to_hub": 'save("m.crf")',
+    "save_pretrained": 'save("m.crf")',
     "predict_marginals": "predict_proba(X).to_dicts()",
     "predict_marginals_single": "predict_proba([x]).to_dicts()[0]",
     "predict_single": "tag(x)",
 }
+
+
+_DEV = "fit(X, y, dev=(X_dev, y_dev))"
+_BUDGET = "max_iterations=... of the estimator"
+#: What `fit` of other tools takes, and what to write.
+_IN_FIT = {
+    **dict.fromkeys(("X_dev", "y_dev", "X_val", "y_val", "X_valid", "y_valid", "eval_set"), _DEV),
+    "validation_data": _DEV,
+    **dict.fromkeys(("epochs", "n_epochs", "max_iter", "max_iterations", "iterations"), _BUDGET),
+    "patience": "stop=Stop(patience=...) of the estimator",
+    "weights": "fit(X, y, sample_weight=...)",
+}
+
+
+def refuse_in_fit(unknown: Mapping[str, Any]) -> None:
+    """Raise an error if `fit` is given what it does not take.
+
+    Examples
+    --------
+    >>> refuse_in_fit({"X_dev": [], "y_dev": []})
+    Traceback (most recent call last):
+    TypeError: fit has no argument X_dev: write fit(X, y, dev=(X_dev, y_dev))
+    """
+    for name in unknown:
+        here = _IN_FIT.get(name)
+        raise TypeError(f"fit has no argument {name}" + (f": write {here}" if here else ""))
 
 
 def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> None:
@@ -169,6 +210,9 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     >>> refuse_unknown({"c1": 0.1, "threads": 2}, "ChainCRF", ["l1", "l2", "n_jobs"])
     Traceback (most recent call last):
     TypeError: ChainCRF has no option c1, threads: write l1=0.1, n_jobs=2
+    >>> refuse_unknown({"c2": 1.0}, "HMM", ["smoothing"])
+    Traceback (most recent call last):
+    TypeError: HMM has no option c2: leave it out: HMM has no objective
     >>> refuse_unknown({"start": True}, "train", ["selection"])
     Traceback (most recent call last):
     TypeError: train has no option start: write selection=FeatureSelection(start=True)
@@ -180,23 +224,35 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     plain: dict[str, str] = {}  # option: how it is written
     parts: defaultdict[str, list[str]] = defaultdict(list)  # part: its options, as they are written
     why: list[str] = []
+    of = "{name}: ".format if len(unknown) > 1 else "".format  # whose reason it is
+    algorithm = next((str(unknown[name]).lower() for name in _ALGORITHM if name in unknown), "")
     for name, value in unknown.items():
-        here = _NAMES.get(name)
-        if name == "algorithm":
-            chosen = _ALGORITHMS.get(str(value).lower(), {"optimizer": value})
-            plain.update({option: repr(name) for option, name in chosen.items()})
-        elif name in _NEEDLESS and (here is None or here.option not in options):
-            why.append(f"{name}: {_NEEDLESS[name]}")
-        elif here is None or (not here.of and here.option not in options):
-            _raise_misspelled(name, value, who, options)
-        else:
-            shown = _shown(here, value)
-            if here.of and here.option not in options:
-                parts[here.of].append(f"{here.option}={shown}")
+        here = _PASSIVE if name == "c" and algorithm in ("pa", "passive-aggressive") else _NAMES.get(name)
+        if name in _ALGORITHM:
+            chosen = _ALGORITHMS.get(algorithm, {"optimizer": value})
+            if "optimizer" in options:
+                plain.update({option: repr(name) for option, name in chosen.items()})
             else:
-                plain[here.option] = shown
-            if here.why:
-                why.append(here.why.format(name=name))
+                why.append(f"{of(name=name)}leave it out: {who} has no optimizer")
+            continue
+        if name in _NEEDLESS and (here is None or here.option not in options):
+            why.append(of(name=name) + _NEEDLESS[name])
+            continue
+        if here is None:
+            _raise_misspelled(name, value, who, options)
+        shown, argument = (
+            _shown(here, value),
+            _ARGUMENTS.get(here.of, "optimizer") if here.of else here.option,
+        )
+        if here.option in options:
+            plain[here.option] = shown
+        elif here.of and argument in options:
+            parts[here.of].append(f"{here.option}={shown}")
+        else:
+            why.append(f"{of(name=name)}leave it out: {who} has no {argument}")
+            continue
+        if here.why:
+            why.append(here.why.format(name=name))
     if not unknown:
         return
     if parts.keys() & {"PassiveAggressive", "AROW"}:
@@ -210,11 +266,6 @@ def refuse_unknown(unknown: Mapping[str, Any], who: str, own: Iterable[str]) -> 
     if why:
         advice = [f"{advice[0]} ({'; '.join(why)})"] if advice else ["; ".join(why)]
     raise TypeError(f"{who} has no option {', '.join(unknown)}: {advice[0]}")
-
-
-def translated(name: str) -> bool:
-    """Return whether an option of another tool, or of an object, has a hint."""
-    return name in _NAMES or name in _NEEDLESS or name == "algorithm"
 
 
 #: Options here as the command line spells them; others have to be set in Python.

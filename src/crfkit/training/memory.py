@@ -29,8 +29,6 @@ from crfkit.optimize import LBFGS, Dual
 from crfkit.optimize.batch.lbfgs import default_memory
 from crfkit.optimize.batch.vectors import Vectors
 
-__all__ = ["available_bytes", "bytes_of", "marginal_bytes", "resident_bytes"]
-
 _PAIRS = 20  # pairs of vectors that L-BFGS keeps where it finishes what the dual began
 
 

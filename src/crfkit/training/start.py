@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # training on sequences must not load the models of graphs
     from crfkit.models.graph_model import GraphModel
     from crfkit.structures.graphs.batch import GraphBatch
 
-__all__ = ["RandomStart", "checked_start", "warm_graph_start", "warm_start"]
-
 _SPREAD = 0.5  # standard deviation of first weights that are drawn
 
 
@@ -52,7 +50,7 @@ def warm_start(model: SequenceModel, layout: Layout, structure: Structure, names
             f"init: the model has {model.layout.dense} real-valued columns, the data {layout.dense}; "
             "use the same embeddings, or leave init out"
         )
-    labels = model.labels.ids(structure.labels)  # [L] the model's ids of ours
+    labels = model.names.labels.ids(structure.labels)  # [L] the model's ids of ours
     if (labels < 0).all():
         raise ValueError(
             f"init: the model and the data have no label in common (the model has "

@@ -5,8 +5,9 @@ The record has all that decides how a run goes on, so that a checkpoint can keep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite, log
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from crfkit.checks import check_number
 from crfkit.optimize.problem import End, Step, Stopped
 from crfkit.training.events import COLUMNS
 
-__all__ = ["SETTLED", "RunRecord", "Stop", "seconds_left"]
+__all__ = ["LAST", "SETTLED", "RunRecord", "Stop", "seconds_left"]
 
 
 @dataclass(frozen=True)
 class Stop:
-    """When training ends.
+    """Options that decide when training ends.
 
     Parameters
     ----------
@@ -37,8 +38,9 @@ class Stop:
     tolerance : float, optional
         End when the objective is certified to be at most this fraction above its optimum. Default: 1e-4 with
         an optimizer given by name; one given as an object ends by its own rules. 0: never.
-    max_seconds, max_iterations : optional
-        The budget, over all resumed runs. Training ends with the step that uses it up.
+    max_seconds, max_iterations, max_evaluations : optional
+        The budget, over all resumed runs: time, steps, and passes over the data, as `Step.evaluations` counts
+        them. Training ends with the step that uses it up.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Stop:
     tolerance: float | None = None
     max_seconds: float | None = None
     max_iterations: int | None = None
+    max_evaluations: float | None = None
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -62,6 +65,7 @@ class Stop:
             ("tolerance", 0),
             ("max_seconds", 0),
             ("max_iterations", 0),
+            ("max_evaluations", 0),
         ):
             given = getattr(self, name)
             if given is not None:
@@ -76,7 +80,7 @@ class Stop:
 
 
 _NAN = float("nan")
-_LAST = 8  # steps that make the trend of `seconds_left`
+LAST = 8  #: steps that make the trend of `seconds_left`
 
 #: Patience ends a run only where the objective fell by less than this share of itself in as many passes.
 #: With patience 10 on CoNLL 2002 Spanish, UD English EWT and SkillSpan, by four to six optimizers: 0.01 keeps
@@ -210,10 +214,11 @@ class RunRecord:
 
 
 def seconds_left(
-    seconds: Floats,
-    excess: Floats,
+    seconds: Sequence[float] | Floats,
+    excess: Sequence[float] | Floats,
     tolerance: float,
     *,
+    steps: int | None = None,
     max_seconds: float | None = None,
     max_iterations: int | None = None,
 ) -> float:
@@ -221,10 +226,12 @@ def seconds_left(
 
     Parameters
     ----------
-    seconds, excess : array [iterations]
-        When each step ended, and how far from the optimum it was at most, as a fraction.
+    seconds, excess : array
+        When each of the last steps ended, and how far from the optimum it was at most, as a fraction.
     tolerance : float
         The fraction at which training ends; 0 for none.
+    steps : int, optional
+        How many there were; default: those that are given.
     max_seconds, max_iterations
         The budget.
 
@@ -235,20 +242,20 @@ def seconds_left(
     2.0
     """
     n = len(seconds)
+    done = n if steps is None else steps
     ends = []
     if max_seconds is not None and n:
         ends.append(max_seconds - seconds[-1])
     if max_iterations is not None and n:
-        first = max(n - _LAST, 0)
-        pace = (seconds[-1] - seconds[first]) / (n - 1 - first) if n - 1 > first else seconds[-1] / n
-        ends.append(pace * (max_iterations - n))
-    recent = slice(max(n - _LAST, 0), n)
-    t, e = seconds[recent], excess[recent]
-    usable = np.isfinite(e) & (e > 0.0)
-    if tolerance > 0.0 and np.count_nonzero(usable) >= 3:
-        x, y = t[usable], np.log(e[usable])
-        x = x - x.mean()
-        slope = float(x @ (y - y.mean())) / max(float(x @ x), 1e-300)
+        first = max(n - LAST, 0)
+        pace = (seconds[-1] - seconds[first]) / (n - 1 - first) if n - 1 > first else seconds[-1] / done
+        ends.append(pace * (max_iterations - done))
+    recent = zip(seconds[-LAST:], excess[-LAST:], strict=True)
+    usable = [(t, log(e)) for t, e in recent if isfinite(e) and e > 0.0]
+    if tolerance > 0.0 and len(usable) >= 3:  # plain numbers: arrays of eight cost more than all of it
+        middle = sum(t for t, _ in usable) / len(usable)
+        square = sum((t - middle) ** 2 for t, _ in usable)
+        slope = sum((t - middle) * y for t, y in usable) / max(square, 1e-300)
         if slope < 0.0:
-            ends.append((np.log(tolerance) - y[-1]) / slope)
+            ends.append((log(tolerance) - usable[-1][1]) / slope)
     return max(float(min(ends)), 0.0) if ends else float("nan")

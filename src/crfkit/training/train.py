@@ -4,50 +4,54 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from numpy.typing import ArrayLike
 
-from crfkit.arrays import weights_of
-from crfkit.checks import check_choice, check_number
+from crfkit.checks import check_number, seed_of, threads_of, with_flat
 from crfkit.data.dataset import Dataset
-from crfkit.errors import NotCoveredError
+from crfkit.data.formats.columns import Columns
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.objective import Objective
 from crfkit.models.model import Metric, SequenceModel
-from crfkit.objectives.registry import OBJECTIVES
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures import Structure
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.structures.kinds import STRUCTURES
 from crfkit.training.blocks.stream import BlockedData
 from crfkit.training.choose import by_name, check_blockwise, objective_of
-from crfkit.training.data import TrainingData, checked_dataset
+from crfkit.training.data import TrainingData, prepared
 from crfkit.training.events import Listener, display_for
-from crfkit.training.fit import Fit, Init, check_metric
-from crfkit.training.flat import seed_of, threads_of, with_flat
+from crfkit.training.fit import Fit, Init, check_metric, structure_of, with_labels_of
 from crfkit.training.foreign import refuse_unknown
 from crfkit.training.runs.checkpoint import Checkpoints, held_checkpoints
+from crfkit.training.segments import judged_by, learned_from
 from crfkit.training.stop import Stop
 
 if TYPE_CHECKING:
     from crfkit.inference.methods.method import Method
     from crfkit.models.graph_model import GraphMetric, GraphModel
+    from crfkit.text.alignment import How
+    from crfkit.text.doc import Doc
+    from crfkit.text.formats.reading import Docs
+    from crfkit.text.labeled import Tagged
+    from crfkit.text.sentences import Sentences
+    from crfkit.text.tokenizers import Tokenizer
     from crfkit.training.graphs.fit import GraphFit, GraphInit
-
-__all__ = ["structure_of", "train", "with_labels_of"]
 
 _LARGE: Final = 1 << 24  # numbers, of weights and of scores, from which on memory is worth a look
 
 
 @overload
 def train(
-    data: Dataset | BlockedData,
-    dev: Dataset | None = ...,
+    data: Dataset | Columns | BlockedData | Docs | Sequence[Doc] | str | os.PathLike[str],
+    dev: Dataset | Columns | Docs | Sequence[Doc] | str | os.PathLike[str] | None = ...,
     *,
+    features: Any = ...,
+    tokenizer: Tokenizer | str | None = ...,
+    sentences: Sentences | str = ...,
+    alignment: How = ...,
     structure: Structure | str | None = ...,
     selection: FeatureSelection | str | None = ...,
     objective: Objective | str | None = ...,
@@ -66,6 +70,7 @@ def train(
     max_iterations: int | None = ...,
     random_state: int | None = ...,
     n_jobs: int | None = ...,
+    cluster: Any = ...,
     listeners: Sequence[Listener] = ...,
     progress: bool | None = ...,
     **unknown: NoReturn,
@@ -98,9 +103,13 @@ def train(
 
 
 def train(
-    data: Dataset | BlockedData | GraphBatch,
+    data: Any,
     dev: Any = None,
     *,
+    features: Any = "auto",
+    tokenizer: Tokenizer | str | None = None,
+    sentences: Sentences | str = "none",
+    alignment: How = "expand",
     structure: Structure | str | None = None,
     selection: FeatureSelection | str | None = None,
     objective: Objective | str | None = None,
@@ -121,20 +130,36 @@ def train(
     max_iterations: int | None = None,
     random_state: int | None = 0,
     n_jobs: int | None = None,
+    cluster: Any = None,
     listeners: Sequence[Listener] = (),
     progress: bool | None = None,
     **unknown: NoReturn,
 ) -> SequenceModel | GraphModel:
-    """Train a model.
+    """Train a model on a data set; what estimators call.
 
     Parameters
     ----------
-    data : Dataset, BlockedData or GraphBatch
-        Labeled sequences, from an extractor or a reader; blocks on disk where memory is short. The model
-        remembers the extractor (`Dataset.extractor`), so that it can do the same to new data. Or graphs with
-        labels, of `Graph.batch`, -1 where one is hidden: a kind without labels in any graph is summed out.
-    dev : Dataset or GraphBatch, optional
+    data : Dataset, Columns, data frame, documents, path, BlockedData or GraphBatch
+        Labeled sequences, from an extractor or a reader, or a file of them, as `crfkit.read` takes it;
+        columns of tokens, and documents of raw text (`crfkit.Doc`, `crfkit.text.read`), get the attributes
+        of the stock recipe. Blocks on disk where memory is short. The
+        model remembers the extractor (`Dataset.extractor`), so that it can do the same to new data. Or graphs
+        with labels, of `Graph.batch`, -1 where one is hidden: a kind without labels in any graph is summed
+        out.
+    dev : as data, optional
         Data to score the weights on: training ends when the score no longer rises, and the best are kept.
+    features : str, path or Recipe
+        What makes attributes of columns, and of the words of documents: "auto", the stock recipe, or "ner",
+        "pos", ..., another of `crfkit.features.stock`; templates, as ``"word[-2..2]; shape(word)[0]"``, or
+        the path of a file of them.
+    tokenizer : Tokenizer or its name, optional
+        What cuts the text of documents (`crfkit.text`). Default: their own tokens, else "words". The model
+        keeps it, and reads raw text.
+    sentences : Sentences or its name
+        Where sequences begin in documents; "none" takes each for one.
+    alignment : {"expand", "contract", "unknown", "strict"}
+        What becomes of spans of documents that cut a token (`crfkit.text.alignment`);
+        ``model.training.alignment`` counts and shows them.
     structure : a structure, or "chain" or "local-chain", optional
         What is labeled how: a `Chain`, the default, a `LocalChain` (a maximum-entropy Markov model) or
         `SemiMarkov` segments. One without labels is enough, ``Chain(order=2, constraints=[...])``: their
@@ -150,15 +175,16 @@ def train(
         the local loss.
     optimizer : an optimizer, its name, or "auto"
         "auto" takes the fastest sound one and says why. Blocks on disk are for those that ask for values and
-        gradients, and for the stochastic ones, which visit blocks in random order.
+        gradients, for the stochastic ones, which visit blocks in random order, and for perceptrons and the
+        dual, in which each block makes a pass of its own.
     method : a method of `crfkit.inference.methods`, or its name, optional
         The inference method for graphs. Default: exact where the tables of a component have at most 2**22
         cells, else belief propagation; ``model.info`` and ``model.training.notes`` say which.
     init : Model, "memm" or function, optional
         Where to start: at the weights of a model (what is new starts at zero), at a local model (Lafferty et
         al. 2001), or at ``init(problem, layout)``. Default: at zero. For graphs: a `GraphModel`, weights
-        [F], a function, "zero" or, the default, "piecewise": where the objective is not convex, at the
-        weights of a short piecewise training.
+        [F], a function, "zero", "alone", "drawn" or, the default, "piecewise": where the objective is not
+        convex, at the weights of a short piecewise training; see `GraphCRF`.
     restarts : int
         How often training starts on graphs with hidden labels, from different random weights. The best result
         is kept: by the dev set where there is one, else by the objective.
@@ -183,6 +209,10 @@ def train(
         For optimizers that draw and are given by name. None: drawn, and recorded in ``model.training``.
     n_jobs : int, optional
         How many threads; default, and -1: all cores. The result does not depend on it.
+    cluster : distributed.Client, a cluster of Dask, "tcp://HOST:PORT" or "local", optional
+        Workers that hold the blocks of a `BlockedData`, in a folder that all of them see
+        (`crfkit.distributed`). The result has the same bits as without, for any number of workers, those
+        that come and go included; but "sgd" mixes the weights of blocks there after each pass.
     listeners : sequence of functions
         Each is called with every event; see `crfkit.training.events`. Its exceptions reach the caller,
         after a checkpoint is written where there are any.
@@ -238,7 +268,8 @@ def train(
     ['D', 'N']
     """
     begun = time.perf_counter()
-    refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
+    if unknown:
+        refuse_unknown(unknown, "train", train.__kwdefaults__ or ())
     kept = with_flat(
         "selection", selection, FeatureSelection.of(selection or "observed"), min_count=min_count
     )
@@ -256,7 +287,7 @@ def train(
             from crfkit.training.graphs.fit import graph_fit
 
             given = {"structure": structure, "unlabeled": unlabeled, "order": order, "max_length": max_length}
-            _refuse("sequences, and the data are graphs", **given)
+            _refuse("sequences, and the data are graphs", features=_asked(features), **given, cluster=cluster)
             check_number("restarts", restarts, 1, whole=True)
             goal = objective_of("likelihood" if objective is None else objective)
             goal = with_flat("objective", objective, goal, l1=l1, l2=l2)
@@ -275,16 +306,49 @@ def train(
         goal = with_flat("objective", objective, goal, l1=l1, l2=l2)
         if isinstance(data, BlockedData):
             check_blockwise(optimizer, goal)
-        with held as keep:
-            known = TrainingData(_prepared(data, sample_weight, unlabeled, goal), threads)
-            dev = None if dev is None else checked_dataset(dev, "dev")
-            labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches())
+        with held as keep, _on(cluster, data) as training_data:
+            made = None
+            if isinstance(data, Dataset):
+                _refuse("data without attributes", features=_asked(features), tokenizer=tokenizer)
+            else:
+                data, made = learned_from(data, asked, features, (tokenizer, sentences, alignment), threads)
+            known = training_data(prepared(data, sample_weight, unlabeled, goal), threads)
+            made_by = None if known.extractor is None else known.extractor.recipe
+            if dev is not None:
+                dev = judged_by(dev, made, asked, made_by or features, alignment, threads)
+            labeled = with_labels_of(asked, known.labels.strings()).settled(known.batches)
             fit = Fit(known, labeled, goal, kept, optimizer, ending, init, seed)
             _look_ahead(fit, watched=display is not None)
-            return fit.run(dev, metric, keep, audience, begun)
+            found = fit.run(dev, metric, keep, audience, begun)
+            return found if made is None else _with_alignment(found, made)
     finally:
         if display is not None:
             display.close()
+
+
+def _on(cluster: Any, data: Any) -> AbstractContextManager[Callable[..., TrainingData]]:
+    """Return a context whose value makes training data that are read here, or by the workers of a cluster."""
+    if cluster is None:
+        return nullcontext(TrainingData)
+    if not isinstance(data, BlockedData):
+        raise ValueError(
+            "cluster is for blocks that its workers read, and the data are others; write them with "
+            "BlockedData.write(folder, parts), or with crfkit.distributed.write_blocks(paths, folder)"
+        )
+    from crfkit.distributed.data import data_on
+
+    return data_on(cluster)
+
+
+def _with_alignment(model: SequenceModel, made: Tagged) -> SequenceModel:
+    from crfkit.training.documents import with_alignment
+
+    return with_alignment(model, made.alignment)
+
+
+def _asked(features: Any) -> Any:
+    """Return features that somebody asked for."""
+    return None if isinstance(features, str) and features == "auto" else features
 
 
 def _refuse(whose: str, **given: object) -> None:
@@ -305,68 +369,6 @@ def _look_ahead(fit: Fit, *, watched: bool) -> None:
     expected = forecast_of(fit, timed=watched)
     expected.warn()
     fit.outlook = expected.line
-
-
-def _prepared(
-    data: Dataset | BlockedData, sample_weight: ArrayLike | None, unlabeled: Dataset | None, goal: Objective
-) -> Dataset | BlockedData:
-    """Return the data with the weights of sequences and with those that have no labels."""
-    if sample_weight is not None:
-        if isinstance(data, BlockedData):
-            raise ValueError("sample_weight is for data in memory; write the weights into the blocks")
-        data = checked_dataset(data, "data")
-        weight = weights_of(sample_weight, len(data))
-        data = replace(data, batch=replace(data.batch, weight=weight))
-    return data if unlabeled is None else _with_unlabeled(data, unlabeled, goal)
-
-
-def _with_unlabeled(data: Dataset | BlockedData, more: Dataset, objective: Objective) -> Dataset:
-    """Return the data and sequences without labels, for an objective that learns from them."""
-    if isinstance(data, BlockedData):
-        raise ValueError(
-            "unlabeled is for data in memory; write its sequences into the blocks, without labels"
-        )
-    if not objective.open:
-        able = ", ".join(name for name, one in OBJECTIVES.items() if one.open)
-        raise NotCoveredError(
-            f"the objective {objective.name} learns nothing from sequences without labels; leave unlabeled "
-            f"out, or use one of {able}"
-        )
-    return checked_dataset(data, "data").with_unlabeled(checked_dataset(more, "unlabeled"))
-
-
-def structure_of(given: Any) -> Structure:
-    """Return a structure given by name or as an object; its labels may be missing.
-
-    Examples
-    --------
-    >>> structure_of("chain")
-    Chain(labels=(), order=1, constraints=())
-    """
-    if isinstance(given, type):
-        raise TypeError(f"structure is the class {given.__name__}; give an object: {given.__name__}()")
-    if isinstance(given, str):
-        check_choice("structure", given, tuple(STRUCTURES), "a structure such as Chain(order=2)")
-        return STRUCTURES[given]()
-    if not hasattr(given, "gold_cells"):
-        raise TypeError(
-            f"structure is {given!r}, which cannot be trained; expected one of {', '.join(STRUCTURES)}, or a "
-            "structure such as Chain(order=2)"
-        )
-    found: Structure = given
-    return found
-
-
-def with_labels_of(structure: Structure, names: Sequence[str]) -> Structure:
-    """Return a structure over the labels of the data; one that has labels must have the same."""
-    if not structure.labels:
-        return structure.with_labels(names)
-    if structure.labels != tuple(names):
-        raise ValueError(
-            f"structure has the labels {', '.join(structure.labels[:5])}, the data have "
-            f"{', '.join(names[:5])} in this order; leave the labels out, as in Chain(order=2)"
-        )
-    return structure
 
 
 def _check_optimizer(optimizer: object, *, graphs: bool) -> None:

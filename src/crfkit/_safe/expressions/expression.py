@@ -11,17 +11,6 @@ from crfkit._safe.expressions.parser import Reader, named, parsed, range_width
 from crfkit._safe.expressions.parts import entered, total
 from crfkit._safe.printable import quoted
 
-__all__ = [
-    "LONG",
-    "LONGEST",
-    "MOST_RANGES",
-    "MOST_RATE",
-    "MOST_STEPS",
-    "Expression",
-    "compiled",
-    "expression_of",
-]
-
 LONGEST = 10_000  #: characters of an expression that is given as text
 MOST_RANGES = 1_000_000  #: characters of all ranges such as a-z together
 MOST_RATE = 100_000  #: steps for each character of a text, of all expressions of a recipe
@@ -68,6 +57,14 @@ class Expression:
         found = self.pattern.search(text)
         return None if found is None else found[0]
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where each match that is not empty begins and ends, as ``re.finditer`` finds them.
+
+        Texts have at most `LONG` characters, and the expression has passed `check_spans`.
+        """
+        assert len(text) <= LONG
+        return [match.span() for match in self.pattern.finditer(text) if match.end() > match.start()]
+
     def fullmatches(self, texts: Sequence[str]) -> list[bool]:
         """Return whether each text matches as a whole, as ``re.fullmatch`` says."""
         if (steps := self.steps(longest := max(map(len, texts), default=0))) > MOST_STEPS:
@@ -97,7 +94,16 @@ class Expression:
         Traceback (most recent call last):
         ValueError: the regular expression '(a+)+$' could take far more steps than a text has characters; ...
         """
-        if self.rate > MOST_RATE:
+        self._check_rate(self.rate)
+
+    def check_spans(self) -> None:
+        """Raise a ValueError where finding all matches could take more than `MOST_RATE` steps a character."""
+        self._check_rate(
+            max(total(self._part, length) + self._search(length) / length for length in _LENGTHS)
+        )
+
+    def _check_rate(self, rate: float) -> None:
+        if rate > MOST_RATE:
             raise ValueError(
                 f"{named(self.pattern.pattern)} could take far more steps than a text has characters; "
                 f"begin it with ^, {_REMEDY}"

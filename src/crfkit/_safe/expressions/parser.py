@@ -15,8 +15,6 @@ try:  # it has no public name
 except ImportError:  # Python 3.10
     import sre_parse as _parser
 
-__all__ = ["MOST_NESTED", "Reader", "named", "parsed", "range_width"]
-
 MOST_NESTED = 100  #: groups, choices and repeats within each other
 
 _OTHERS = 1 << 128  # of a set of characters: all that are not ASCII

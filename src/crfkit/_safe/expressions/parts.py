@@ -19,21 +19,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = [
-    "ALL",
-    "Cost",
-    "Part",
-    "choice",
-    "cost",
-    "entered",
-    "handing_on_once",
-    "repeat",
-    "sequence",
-    "single",
-    "total",
-    "union",
-]
-
 ALL = (1 << 129) - 1  #: characters
 _ENDLESS = 1e200  # more than anything that is asked for, and its square is finite
 

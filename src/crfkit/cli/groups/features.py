@@ -14,8 +14,6 @@ from crfkit.cli.groups.compose import option
 if TYPE_CHECKING:
     from crfkit.features import Recipe
 
-__all__ = ["Features", "InternalFeatures"]
-
 _option = partial(option, "Features")
 _TEXT = re.compile(r"[\[\];%\n]|^bias$")  # what templates have, and names of files hardly ever
 
@@ -36,16 +34,16 @@ class Features:
             "--features",
             "-t",
             metavar="FILE",
-            help="Templates of CRF++, Wapiti or crfkit: a file, or text with semicolons between them; "
-            "default: a good recipe.",
+            help="Templates of CRF++, Wapiti or crfkit: a file, or text with semicolons between templates."
+            " Default: words, shapes and affixes in a window.",
         ),
     ] = None
     dictionary: Annotated[
         list[str] | None,
         _option(
             "--dictionary",
-            help="NAME=FILE, one entry a line: how similar words, or segments, are to its entries; a "
-            "template names it, as in jaccard(0, NAME)[..]. May be given again.",
+            help="NAME=FILE, one entry per line. Templates such as jaccard(0, NAME)[..] compare words or "
+            "segments with its entries; repeatable.",
         ),
     ] = None
 

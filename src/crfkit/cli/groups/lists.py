@@ -1,7 +1,7 @@
 """The names that options take, from the tables of the rooms that have them.
 
-Help shows what daily work needs; ``--list`` shows everything, with what only papers compare (the folders
-`classic` of the rooms, and variants of an optimizer). A new entry of a table needs no line here.
+Help shows what daily work needs; ``crfkit help names`` shows everything, with what only papers compare (the
+folders `classic` of the rooms, and variants of an optimizer). A new entry of a table needs no line here.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, get_args
-
-import typer
-
-__all__ = ["LISTS", "Entry", "filled", "tell_all"]
 
 
 class Entry(NamedTuple):
@@ -85,6 +81,12 @@ def _formats() -> Iterator[Entry]:
     yield from map(Entry, names())
 
 
+def _text_formats() -> Iterator[Entry]:
+    from crfkit.text.formats.registry import FORMATS
+
+    yield from map(Entry, FORMATS)
+
+
 def _schemes() -> Iterator[Entry]:
     from crfkit.tags import SCHEMES
 
@@ -104,7 +106,7 @@ def _scored() -> Iterator[Entry]:
 
 
 def _uncertainties() -> Iterator[Entry]:
-    from crfkit.models.uncertainty import Uncertainty
+    from crfkit.models.unsure import Uncertainty
 
     yield from map(Entry, get_args(Uncertainty))
 
@@ -121,6 +123,7 @@ LISTS: dict[str, Callable[[], Iterator[Entry]]] = {
     "trained": _train_schemes,
     "scored": _scored,
     "formats": _formats,
+    "text_formats": _text_formats,
     "uncertainties": _uncertainties,
 }
 _TITLES = {
@@ -149,13 +152,10 @@ def _daily(match: re.Match[str]) -> str:
     return ", ".join(one.name for one in LISTS[match[1]]() if one.daily)
 
 
-def tell_all(asked: bool) -> None:
-    """Print all names, each with its option and what it is."""
-    if not asked:
-        return
+def tell_all() -> None:
+    """Print all names, each with its option and what it is: ``crfkit help names``."""
     from crfkit._safe.printable import shown
 
     for kind, option in _TITLES.items():
         for one in LISTS[kind]():
             print(f"{option}\t{one.name}\t{shown(one.about)}".rstrip())
-    raise typer.Exit

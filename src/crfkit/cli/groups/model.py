@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from crfkit.models.tags import Outside
     from crfkit.structures.structure import Structure
 
-__all__ = ["AnyModel", "Asked", "InferenceMethod", "Model", "RecodedModel", "structure_of"]
-
 _option = partial(option, "Model")
 
 InferenceMethod = Annotated[
-    str | None, _option("--inference-method", help="Of graphs, who sums and maximizes: {methods}.")
+    str | None, _option("--inference-method", help="Inference method for graphs: {methods}.")
 ]
 
 
@@ -39,50 +37,52 @@ class Model:
         _option(
             "--structure",
             help="chain; local-chain: a maximum-entropy Markov model, normalized at each step; semi: labeled "
-            "segments, a semi-Markov CRF; graph: what --graph describes.",
+            "segments, a semi-Markov CRF; graph (crfkit train only): what --graph describes.",
         ),
     ] = "chain"
     order: Annotated[
-        int, _option("--order", help="Labels before the current one that count.", min=0, max=8)
+        int, _option("--order", help="How many previous labels each label depends on.", min=0, max=8)
     ] = 1
     max_length: Annotated[
         str | None,
         _option(
             "--max-length",
-            help="Of semi: positions of the longest segment, 4, or by label, PER=4,ORG=6 (others 1); "
-            "default: the longest of each label in the data.",
+            help="For semi: longest segment in positions, as in 4, or for each label, as in PER=4,ORG=6 "
+            "(other labels: 1). Default: the longest of each label in the data.",
         ),
     ] = None
     outside: Annotated[
         str | None,
         _option(
             "--outside",
-            help="Of semi: whether each position outside of segments, O, is a segment (unit, the default) or "
-            "each stretch (long), which takes time in proportion to the longest stretch.",
+            help="For semi: whether each position outside of segments is a segment of its own (unit, the "
+            "default) or each stretch of O is one (long, slower).",
         ),
     ] = None
     scheme: Annotated[
         str | None,
         _option(
             "--scheme",
-            help="Forbid what is not a segment in {schemes}; of semi: how to read the tags.",
+            help="Forbid tags that are invalid in this scheme: {schemes}. For semi: how to read the tags.",
         ),
     ] = None
     selection: Annotated[
         str,
-        _option("--selection", help="Pairs of attribute and label with a weight: observed, all, likely."),
+        _option(
+            "--selection", help="Which pairs of attribute and label get a weight: observed, all, likely."
+        ),
     ] = "observed"
     transitions: Annotated[
         str | None,
         _option(
             "--transitions",
-            help="Pairs of labels with a weight: all, observed (fast with hundreds of labels) or none; "
-            "default: all, of templates what their lines B ask for.",
+            help="Which pairs of labels get a weight: all, observed (fast with hundreds of labels) or "
+            "none. Default: all; with a CRF++ or Wapiti template, what its B lines request.",
         ),
     ] = None
     min_count: Annotated[
         float,
-        _option("--min-count", help="Drop pairs of attribute and label seen less often.", min=0.0),
+        _option("--min-count", help="Drop pairs of attribute and label that occur less often.", min=0.0),
     ] = 0.0
 
     @property
@@ -130,8 +130,8 @@ class RecodedModel(Model):
         str | None,
         _option(
             "--train-scheme",
-            help="Of chains: learn other labels of segments than the data have: {trained} (begin, continue, "
-            "end, unique). Tags are written as in the data.",
+            help="For chains: train on tags of another scheme than the data have: {trained} (begin, "
+            "continue, end, unique). Predictions use the scheme of the data.",
         ),
     ] = None
 
@@ -152,7 +152,10 @@ class AnyModel(RecodedModel):
 
     graph: Annotated[
         str | None,
-        _option("--graph", help="Of graph: a file with kinds and cliques as text, see docs/graphs.md."),
+        _option(
+            "--graph",
+            help="For graph: a file that describes kinds and cliques. See docs/how-to/graphs-files.md.",
+        ),
     ] = None
     inference_method: InferenceMethod = None
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from crfkit.cli.groups.compose import option
-
-__all__ = ["AsJson", "Compact", "Jobs", "Kept", "License", "ModelOutput", "Notes", "Output", "Running"]
 
 _option = partial(option, "Output")
 
 AsJson = Annotated[bool, _option("--json", help="Print JSON.")]
+AsHtml = Annotated[bool, _option("--html", help="Print a page of pictures, as HTML.")]
 Quiet = Annotated[bool, _option("--quiet", "-q", help="Print only results and errors.")]
-Jobs = Annotated[int | None, _option("--jobs", "-j", help="Threads; default: all cores.", min=1)]
+Jobs = Annotated[int | None, _option("--jobs", "-j", help="Number of threads. Default: all cores.", min=1)]
 ModelOutput = Annotated[str, _option("--output", "-o", help="The model file to write.")]
-Compact = Annotated[bool, _option("--compact", help="Leave weights of zero out of the file.")]
-Notes = Annotated[str | None, _option("--notes", help="Free text that goes with the model.")]
-License = Annotated[str | None, _option("--license", help="Terms of the model: CC-BY-4.0, or any text.")]
+Report = Annotated[
+    str | None, _option("--report", help="Write training curves, transitions and features to this HTML file.")
+]
 
 
 @dataclass(frozen=True)
@@ -49,20 +48,42 @@ class Running(Output):
 
 
 @dataclass(frozen=True)
-class Kept(Running):
-    """What is written of a model.
+class Showing(Running):
+    """How results are found and printed, by commands that print pages too.
 
     Examples
     --------
-    >>> Kept(notes="by hand").texts
-    {'notes': 'by hand', 'license': ''}
+    >>> Showing(as_html=True).as_json
+    False
     """
 
-    compact: Compact = False
-    notes: Notes = None
-    license: License = None
+    as_html: AsHtml = False
+
+    def check(self) -> None:
+        """Refuse two forms at once."""
+        if self.as_html and self.as_json:
+            raise ValueError("--html and --json are two forms of the answer; give one of them")
+
+
+@dataclass(frozen=True)
+class Saving:
+    """How a model is written to a file.
+
+    Examples
+    --------
+    >>> Saving(float32=True).keywords["dtype"]
+    'float32'
+    """
+
+    compact: Annotated[bool, _option("--compact", help="Leave weights that are 0 out of the file.")] = False
+    float32: Annotated[bool, _option("--float32", help="Round weights to half the size.")] = False
+    notes: Annotated[str | None, _option("--notes", help="Free text to store with the model.")] = None
+    license: Annotated[
+        str | None, _option("--license", help="License of the model: CC-BY-4.0, or any text.")
+    ] = None
 
     @property
-    def texts(self) -> dict[str, str]:
-        """What people say of the model, as `Model.save` takes it."""
-        return {"notes": self.notes or "", "license": self.license or ""}
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of `Model.save`."""
+        dtype = "float32" if self.float32 else "float64"
+        return {"dtype": dtype, "compact": self.compact, "notes": self.notes, "license": self.license}

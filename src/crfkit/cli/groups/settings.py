@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-__all__ = ["settings_of", "with_settings"]
-
 T = TypeVar("T")
 _POWER = re.compile(r"(\d+)(?:\^|\*\*)(\d{1,2})")
 

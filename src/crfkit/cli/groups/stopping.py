@@ -11,8 +11,6 @@ from crfkit.cli.groups.compose import option
 if TYPE_CHECKING:
     from crfkit.training.stop import Stop
 
-__all__ = ["JudgedStopping", "Limits", "Stopping"]
-
 _option = partial(option, "Stopping")
 _PATIENCE = 10.0
 
@@ -27,9 +25,11 @@ class Limits:
     5
     """
 
-    max_iterations: Annotated[int | None, _option("--max-iterations", help="Most iterations.", min=0)] = None
+    max_iterations: Annotated[
+        int | None, _option("--max-iterations", help="Stop after this many iterations.", min=0)
+    ] = None
     max_seconds: Annotated[
-        float | None, _option("--max-seconds", help="Most time for one training.", min=0.0)
+        float | None, _option("--max-seconds", help="Stop after this many seconds.", min=0.0)
     ] = None
 
     def stop(self) -> Stop:
@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Stopping(Limits):
-    """When training ends.
+    """Options that decide when training ends.
 
     Examples
     --------
@@ -51,7 +51,12 @@ class Stopping(Limits):
 
     tolerance: Annotated[
         float | None,
-        _option("--tolerance", help="Stop when certified to be this near the optimum: 1e-4.", min=0.0),
+        _option(
+            "--tolerance",
+            help="Stop when the objective is proved to be this close to its optimum, as a fraction. "
+            "Default: 1e-4.",
+            min=0.0,
+        ),
     ] = None
 
     def stop(self) -> Stop:
@@ -73,17 +78,21 @@ class JudgedStopping(Stopping):
 
     dev: Annotated[
         str | None,
-        _option("--dev", "-d", help="Data that decide when to stop; the best weights are kept."),
+        _option(
+            "--dev",
+            "-d",
+            help="Held-out data: training stops when the score on them no longer rises, and the best "
+            "weights are kept.",
+        ),
     ] = None
-    metric: Annotated[
-        str | None, _option("--metric", "-m", help="The score of --dev: {metrics}; --list shows more.")
-    ] = None
+    metric: Annotated[str | None, _option("--metric", "-m", help="The score on --dev: {metrics}, ...")] = None
     patience: Annotated[
         float,
         _option(
             "--patience",
-            help="Stop when the dev score has not risen for so many passes over the data, and the objective "
-            "has settled; 0: never.",
+            metavar="N",
+            help="Stop when the dev score has not risen for N passes over the data, and the objective has "
+            "settled; 0: never.",
             min=0.0,
         ),
     ] = _PATIENCE

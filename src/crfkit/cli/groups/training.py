@@ -8,24 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from crfkit.cli.groups.compose import option
-from crfkit.cli.groups.lists import tell_all
 from crfkit.cli.groups.settings import settings_of, with_settings
 
 if TYPE_CHECKING:
     from crfkit.linear.objective import Objective
     from crfkit.training import Checkpoints
 
-__all__ = ["ModelTraining", "Seed", "Set", "Training", "objective_of"]
-
 _option = partial(option, "Training")
 
-Seed = Annotated[int, _option("--seed", help="For everything that draws.", min=0)]
+Seed = Annotated[int, _option("--seed", help="Seed for random numbers.", min=0)]
 Set = Annotated[
     list[str] | None,
     _option(
         "--set",
         metavar="PART.FIELD=VALUE",
-        help="A field of an object, as Python has it, such as optimizer.memory=20; may be given again.",
+        help="Set an option by its name in Python, such as optimizer.memory=20; repeatable.",
     ),
 ]
 
@@ -51,34 +48,25 @@ class Training:
         str | None,
         _option(
             "--objective",
-            help="{objectives}; --list shows more; default: what the optimizer is for, likelihood for most.",
+            help="{objectives}, ... Default: the one that the optimizer is for, usually likelihood.",
         ),
     ] = None
-    optimizer: Annotated[str, _option("--optimizer", "-a", help="auto, {optimizers}; --list shows more.")] = (
-        "auto"
-    )
+    optimizer: Annotated[str, _option("--optimizer", "-a", help="auto, {optimizers}, ...")] = "auto"
     seed: Seed = 0
     set: Set = None
-    listed: Annotated[
-        bool,
-        _option(
-            "--list",
-            callback=tell_all,
-            is_eager=True,
-            help="List all objectives, optimizers, inference methods, metrics, schemes and formats.",
-        ),
-    ] = False
 
     @property
     def settings(self) -> dict[str, dict[str, Any]]:
         """What --set says, by part."""
-        return settings_of(self.set, ("objective", "optimizer", "checkpoint", "method", "induction"))
+        return settings_of(self.set, ("objective", "optimizer", *_NEEDS))
 
-    def check_settings(self, *parts: str) -> None:
-        """Refuse settings of parts that are not among these."""
-        for part, given in self.settings.items():
-            if given and part not in parts:
-                raise ValueError(f"--set {part}.{next(iter(given))}: {_WHEN[part]}")
+    def check_settings(self, **given: bool) -> None:
+        """Refuse settings of parts that are not in use; `given` says of each part whether it is."""
+        for part, asked in self.settings.items():
+            if asked and part in _NEEDS and not given.get(part):
+                raise ValueError(
+                    f"--set {part}.{next(iter(asked))} is for {_NEEDS[part]}; give it, or leave this out"
+                )
 
     def goal(self, default: str = "likelihood") -> Objective:
         """Return the objective with its penalties and settings."""
@@ -98,10 +86,11 @@ class Training:
         return with_settings(made, "optimizer", given, f"the optimizer {self.optimizer}")
 
 
-_WHEN = {
-    "checkpoint": "is for --checkpoint FOLDER; give it, or leave this out",
-    "method": "is for --structure graph; give it, or leave this out",
-    "induction": "is for --induce; give it, or leave this out",
+#: The parts of --set that are not in every training, and what they are for.
+_NEEDS = {
+    "checkpoint": "--checkpoint FOLDER",
+    "method": "--structure graph",
+    "induction": "--induce",
 }
 
 
@@ -117,20 +106,35 @@ class ModelTraining(Training):
 
     unlabeled: Annotated[
         str | None,
-        _option("--unlabeled", help="More data, whose labels are not read: for {open}."),
+        _option("--unlabeled", help="Further data, whose labels are not read, for the objectives {open}."),
     ] = None
     init: Annotated[
-        str | None, _option("--init", help="Start from this model (of any kind), or from: memm.")
+        str | None,
+        _option(
+            "--init", help="Start from the weights of this model, or from a quickly trained MEMM (memm)."
+        ),
     ] = None
     checkpoint: Annotated[
-        str | None, _option("--checkpoint", help="Folder: write checkpoints, go on from the last one.")
+        str | None,
+        _option("--checkpoint", help="Folder for checkpoints; training resumes from the last one."),
+    ] = None
+    dask: Annotated[
+        str | None,
+        _option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Train on a Dask cluster: tcp://HOST:PORT of its scheduler, or local. Workers read the "
+            "files and hold them in memory as blocks. The folder of the model must be one that all "
+            "machines mount. The model is the same, bit by bit, as with --block-positions on one machine.",
+        ),
     ] = None
     block_positions: Annotated[
         int | None,
         _option(
             "--block-positions",
-            help="For data larger than memory: keep them in blocks of so many positions (100000) on disk, in "
-            "a temporary folder beside the model; for {blockwise}.",
+            metavar="N",
+            help="For data larger than memory: keep them on disk in blocks of N positions (such as "
+            "100000), in a temporary folder beside the model; for {blockwise}.",
             min=1,
         ),
     ] = None
@@ -139,14 +143,15 @@ class ModelTraining(Training):
         bool,
         _option(
             "--induce",
-            help="Find features and conjunctions that correct errors, round by round, and learn a model with "
-            "them; --set induction.FIELD=VALUE has rounds, per_round, longest, margin, start, ...",
+            help="Add features and conjunctions that correct errors, round by round; --json lists them; "
+            "--set induction.FIELD=VALUE sets rounds, per_round, max_length, ...",
         ),
     ] = False
-    report: Annotated[
-        str | None,
-        _option("--report", help="Of --induce: write all features of all rounds: .md, else JSON lines."),
-    ] = None
+
+    @property
+    def blocks(self) -> int | None:
+        """The positions of a block, where data are kept in blocks."""
+        return 100_000 if self.block_positions is None and self.dask is not None else self.block_positions
 
     @property
     def checkpoints(self) -> Checkpoints | None:

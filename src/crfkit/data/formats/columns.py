@@ -37,8 +37,6 @@ from crfkit.data.lines import Lines
 from crfkit.data.source import Input
 from crfkit.errors import DataError
 
-__all__ = ["CONLLU", "MOST_COLUMNS", "Columns", "check_columns", "parts", "render"]
-
 #: Names of the columns of CoNLL-U.
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _NO_WORD = re.compile(rb"^(?=\d+[-.]\d+\t)", re.MULTILINE)
@@ -100,7 +98,7 @@ class Columns:
         for n, sequence in enumerate(sequences):
             for t, row in enumerate(sequence):
                 if isinstance(row, str) or not all(isinstance(field, str) for field in row):
-                    raise ValueError(f"token {t} of sequence {n} is {row!r}, expected a tuple of strings")
+                    raise ValueError(f"token {t} of sequence {n} is {row!r:.60}, expected a tuple of strings")
                 width = len(rows[0] if rows else row) if names is None else len(names)
                 if len(row) != width or not width:
                     raise ValueError(

@@ -13,8 +13,6 @@ from crfkit.data.formats.numbered import numbered
 from crfkit.data.formats.record import SAMPLE, Format, FormatOptions, Sample
 from crfkit.data.source import Input
 
-__all__ = ["COLUMNS", "CONLLU", "CRFPP", "WAPITI", "headed_parts", "separator_of"]
-
 _LINE = re.compile(r"\d+([-.]\d+)?\t([^\t]*\t){5}(\d+|_)\t([^\t]*\t){2}[^\t]*")
 
 

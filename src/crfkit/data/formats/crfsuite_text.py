@@ -26,8 +26,6 @@ from crfkit.data.formats.columns import spell
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
 
-__all__ = ["parts", "render"]
-
 
 def parts(source: Input) -> Iterator[Dataset]:
     """Read attributes, and yield finished sequences as soon as there are any."""

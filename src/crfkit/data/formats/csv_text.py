@@ -21,8 +21,6 @@ from crfkit.data.formats.record import FormatOptions
 from crfkit.data.lines import Lines
 from crfkit.data.source import Input
 
-__all__ = ["read_csv"]
-
 _OTHERS = (";", "\t", "|")
 
 

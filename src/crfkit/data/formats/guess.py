@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from crfkit.data.formats.record import Sample
 from crfkit.data.formats.registry import records
 
-__all__ = ["Guess", "guess", "guess_of"]
-
 
 @dataclass(frozen=True)
 class Guess:
@@ -33,6 +31,7 @@ class Guess:
     format: str
     why: str
     sample: Sample | None = None  #: what was looked at
+    looks: str = ""  #: the format that it looks like, where another one is needed
 
 
 def guess(sample: bytes, whole: bool = True, comment: str | None = None) -> Guess | None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from crfkit.data.source import Input
     from crfkit.errors import DataError
 
-__all__ = ["Head", "are_names", "head_of", "header_in", "no_column", "place_in", "sequence_in"]
-
 # Names of columns without what is neither letter nor digit; the first ones number sequences.
 _NUMBERS = """
 sequence sequenceid sequenceno sequencenumber seq seqid sentence sentenceid sentenceno sentencenum

@@ -10,8 +10,6 @@ from crfkit._safe.printable import quoted
 from crfkit.data.source import LONGEST_LINE, Input
 from crfkit.errors import DataError
 
-__all__ = ["ArrayInput", "is_array", "lined"]
-
 _ARRAY = re.compile(rb'(\xef\xbb\xbf)?\s*\[\s*(\{\s*["}]|\]\s*$)')
 _SOLID = re.compile(rb"[^ \t\r\n]")
 _STRUCTURE = re.compile(rb'["{}\[\]]')

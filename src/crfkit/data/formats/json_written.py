@@ -13,8 +13,6 @@ from crfkit.data.formats.columns import Columns, spell
 from crfkit.data.formats.crfsuite_text import check_plain
 from crfkit.data.formats.jsonlines import KEYS
 
-__all__ = ["render"]
-
 _TAKEN = {"tokens", "labels", "segments", "items", "weight"}
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.data.source import Input
 
-__all__ = ["FORMAT"]
-
 
 def _parts(source: Input, options: FormatOptions) -> Iterator[Columns | Dataset]:
     from crfkit.data.formats.jsonlines import parts

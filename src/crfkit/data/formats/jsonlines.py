@@ -42,8 +42,6 @@ from crfkit.data.lines import Lines
 from crfkit.data.source import LONGEST_TOKEN, Input
 from crfkit.tags.segments import to_tags
 
-__all__ = ["KEYS", "parts"]
-
 #: What columns are called in an object, where that is not their name.
 KEYS = {"token": "tokens", "label": "labels"}
 _NAMES = {key: name for name, key in KEYS.items()}

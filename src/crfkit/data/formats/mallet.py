@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
     from crfkit.data.source import Input
 
-__all__ = ["FORMAT"]
-
 
 def _parts(source: Input, options: FormatOptions) -> Iterator[Dataset]:
     from crfkit.data.formats.mallet_text import parts

@@ -20,8 +20,6 @@ from crfkit.data.formats.crfsuite_text import check_plain
 from crfkit.data.formats.rows import RowReader
 from crfkit.data.source import Input
 
-__all__ = ["parts", "render"]
-
 _SPACE = " \t\v\f\r"  # \s of Java's regular expressions, within a line
 
 

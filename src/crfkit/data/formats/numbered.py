@@ -15,8 +15,6 @@ from crfkit.data.formats.columns import Columns
 from crfkit.data.lines import Lines
 from crfkit.errors import DataError
 
-__all__ = ["numbered"]
-
 
 def numbered(columns: Columns, place: int, rows: Pointers | None = None) -> Columns:
     """Return columns cut where the column at a place changes; `rows` are the lines of all tokens [P].

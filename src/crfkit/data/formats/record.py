@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.data.source import Input
 
-__all__ = ["NEARLY_ALL", "SAMPLE", "Format", "FormatOptions", "Sample"]
-
 SAMPLE = 1 << 16  #: bytes that guesses look at
 NEARLY_ALL = 0.9
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crfkit.data.formats.record import Format
 
-__all__ = ["DEFAULTS", "FORMATS", "by_name", "find", "names", "records"]
-
 #: A record, or the module and name of one that is loaded when it is needed. Guesses ask the last one first;
 #: the first one takes any text with the same number of fields in nearly all lines.
 FORMATS: dict[str, Format | str] = {

@@ -16,8 +16,6 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.source import Input
 from crfkit.native import threads_or_all
 
-__all__ = ["RowReader"]
-
 _LEAST = 1 << 19  # bytes that are worth a thread: a thread has alphabets of its own, joined to those of all
 
 

@@ -25,8 +25,6 @@ from crfkit.data.lines import Lines
 if TYPE_CHECKING:
     from crfkit.data.source import Input
 
-__all__ = ["BEGIN", "FORMAT", "INSIDE"]
-
 BEGIN, INSIDE = "B-W", "I-W"
 _NAMES = ("character", "tag")
 _NEVER = ("\0", "\ufeff")

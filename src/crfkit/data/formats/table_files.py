@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from crfkit.data.formats.columns import Columns
     from crfkit.data.source import Input
 
-__all__ = ["CSV", "PARQUET"]
-
 _OPTIONS = frozenset({"columns", "sequence"})
 _SHARED: dict[str, Any] = {"whole": True, "names_columns": True}
 
@@ -33,7 +31,7 @@ def _read_csv(source: Input, options: FormatOptions) -> Iterator[Columns]:
 def _read_parquet(source: Input, options: FormatOptions) -> Iterator[Columns]:
     from crfkit.data.formats.tables import read_parquet
 
-    yield read_parquet(source, sequence=options.sequence or "sequence", columns=options.columns)
+    yield read_parquet(source, sequence=options.sequence, columns=options.columns)
 
 
 def _render_csv(data: Any, options: FormatOptions, first: bool) -> bytes:

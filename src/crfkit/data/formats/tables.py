@@ -1,10 +1,10 @@
 """Tables with one row per token: data frames in memory, CSV and Parquet on disk.
 
 One column, `sequence` unless named otherwise, says which sequence a token belongs to; rows of one sequence
-stand together. Cells are strings (whole numbers are written out). Missing values (None, NaN, nulls) become
-empty strings, as CSV has them; an empty label is an unknown one. Data frames of pandas and Polars are read
-by themselves, all others through pyarrow by the Arrow PyCapsule protocol. CSV needs none of these, and is
-read by `crfkit.data.formats.csv_text`.
+stand together, and an empty cell there stands for the one above. Cells are strings (whole numbers are written
+out). Missing values (None, NaN, nulls) become empty strings, as CSV has them; an empty label is unknown.
+Data frames of pandas and Polars are read by themselves, all others through pyarrow by the Arrow PyCapsule
+protocol. CSV needs none of these, and is read by `crfkit.data.formats.csv_text`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -19,23 +20,17 @@ import numpy as np
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns, check_columns
+from crfkit.data.formats.header import sequence_in
+from crfkit.data.formats.numbered import numbered
 from crfkit.data.source import Input
 from crfkit.errors import DataError
-
-__all__ = [
-    "from_table",
-    "read_parquet",
-    "render_csv",
-    "render_parquet",
-    "to_table",
-]
 
 #: Libraries of data frames, and what makes one of a dict of columns there.
 _FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
 
 
 def from_table(
-    table: Any, *, sequence: str = "sequence", columns: Sequence[str] | None = None, source: str = "table"
+    table: Any, *, sequence: str | None = None, columns: Sequence[str] | None = None, source: str = "table"
 ) -> Columns:
     """Make columns from a data frame of pandas, Polars, pyarrow, DuckDB or another Arrow library.
 
@@ -44,7 +39,8 @@ def from_table(
     table
         One row per token: a DataFrame of pandas or Polars, or anything with ``__arrow_c_stream__``.
     sequence
-        The column that says which sequence a row belongs to.
+        The column that says which sequence a row belongs to; default: the one called ``sequence``,
+        ``sentence_id`` or the like.
     columns
         The columns to take, in order; all others by default.
     source
@@ -81,7 +77,7 @@ def from_table(
         check_columns(names)
     except ValueError as error:
         raise DataError(source, None, str(error)) from None
-    return _from_cells(dict(zip(names, found, strict=True)), sequence, columns, source, "table", 0)
+    return _from_cells(dict(zip(names, found, strict=True)), sequence, columns, source, "table")
 
 
 def to_table(data: Columns, *, sequence: str = "sequence", kind: str = "pandas") -> Any:
@@ -105,9 +101,13 @@ def to_table(data: Columns, *, sequence: str = "sequence", kind: str = "pandas")
 
 
 def read_parquet(
-    source: Input, *, sequence: str = "sequence", columns: Sequence[str] | None = None
+    source: Input, *, sequence: str | None = None, columns: Sequence[str] | None = None
 ) -> Columns:
-    """Read a Parquet file."""
+    """Read a Parquet file.
+
+    Arrow gets no file of Python's and no threads: a process that ended while its threads held such a file was
+    aborted (pyarrow 26: one of ten).
+    """
     parquet = _need("pyarrow.parquet")
     if source.peek(4) not in (b"PAR1", b""):
         raise source.error(None, "is not a Parquet file: it does not begin with PAR1")
@@ -115,11 +115,12 @@ def read_parquet(
     if not content:
         raise source.nothing()
     try:
-        table = parquet.read_table(io.BytesIO(content))
+        file = parquet.ParquetFile(_need("pyarrow").BufferReader(content))
+        table = file.read(use_threads=False)
     except (ValueError, OSError) as error:  # pyarrow's errors derive from these
         raise source.error(None, f"is not a Parquet file ({error})") from None
     cells = {name: table.column(name).to_pylist() for name in table.column_names}
-    return _from_cells(cells, sequence, columns, source.name, "parquet", 0)
+    return _from_cells(cells, sequence, columns, source.name, "parquet")
 
 
 def render_csv(data: Columns, *, sequence: str = "sequence", separator: str = ",") -> bytes:
@@ -152,46 +153,33 @@ def _need(module: str) -> Any:
 
 
 def _from_cells(
-    cells: dict[str, list[Any]],
-    sequence: str,
-    columns: Sequence[str] | None,
-    source: str,
-    format: str,
-    header: int,
+    cells: dict[str, list[Any]], sequence: str | None, columns: Sequence[str] | None, source: str, format: str
 ) -> Columns:
+    if sequence is None and (sequence := sequence_in([*cells])) is None:
+        first = next(iter(cells), "id")
+        what = f"which column numbers the sequences? give it: sequence={first!r} (--sequence-column {first})"
+        raise DataError(source, None, f"{what}; there are {', '.join(cells)}")
     names = [name for name in cells if name != sequence] if columns is None else list(columns)
     for name in [sequence, *names]:
         if name not in cells:
             raise DataError(source, None, f"there is no column {name!r}; there are {', '.join(cells)}")
     if not names:
         raise DataError(source, None, f"{sequence!r} is the only column; give at least one more")
-    strings = [_column(cells[name], name, source, header) for name in names]
-    alphabets = tuple(Alphabet() for _ in names)
-    ids = tuple(a.ids(column) for a, column in zip(alphabets, strings, strict=True))
-    ends = [0]
-    seen = set()
-    numbers = _column(cells[sequence], sequence, source, header)
-    for i, id in enumerate(numbers):
-        if not id:
-            what = f"has no value in column {sequence!r}; every row needs the sequence that it belongs to"
-            raise DataError(source, i + 1 + header, what)
-        if i and id == numbers[i - 1]:
-            continue
-        if id in seen:
-            what = f"continues sequence {id!r} after another one; sort the rows by {sequence!r}"
-            raise DataError(source, i + 1 + header, what)
-        seen.add(id)
-        if i:
-            ends.append(i)
-    if not numbers:
+    strings = [_column(cells[name], name, source) for name in [*names, sequence]]
+    if not strings[0]:
         raise DataError(source, None, "has no rows; give at least one sequence")
-    return Columns(ids, alphabets, np.array([*ends, len(numbers)]), tuple(names), source, format)
+    alphabets = tuple(Alphabet() for _ in strings)
+    ids = tuple(a.ids(column) for a, column in zip(alphabets, strings, strict=True))
+    rows = np.arange(1, len(strings[0]) + 1)
+    whole = Columns(ids, alphabets, np.array([0, len(rows)]), (*names, sequence), source, format)
+    made = numbered(whole, len(names), rows)
+    return replace(made, ids=ids[:-1], alphabets=alphabets[:-1], names=tuple(names))
 
 
-def _column(cells: list[Any], name: str, source: str, header: int) -> list[str]:
+def _column(cells: list[Any], name: str, source: str) -> list[str]:
     if all(type(cell) is str for cell in cells):
         return cells
-    return [_cell(cell, name, source, i + 1 + header) for i, cell in enumerate(cells)]
+    return [_cell(cell, name, source, line) for line, cell in enumerate(cells, 1)]
 
 
 def _cell(cell: object, name: str, source: str, line: int) -> str:

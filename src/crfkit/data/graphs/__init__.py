@@ -7,6 +7,9 @@ format      what it is                                                   usual e
 ``lg``      the same with tables of logarithms                           .LG
 ``fg``      libDAI's factor graphs                                       .fg
 ``opengm``  OpenGM's HDF5 files (needs h5py)                             .h5, .hdf5
+``wcsp``    toulbar2's cost functions; read only                         .wcsp
+``cfn``     the same as JSON; read only                                  .cfn
+``bif``     Bayes nets of the BIF format; read only                      .bif
 ==========  ===========================================================  ============
 
 Text may be compressed by gzip. `read_evidence` and `read_result` read what lies beside a UAI model.

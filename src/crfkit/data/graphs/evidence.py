@@ -11,8 +11,6 @@ from crfkit.arrays import Ids
 from crfkit.data.graphs.words import Words
 from crfkit.data.source import Place, open_input
 
-__all__ = ["evidence_text", "read_evidence"]
-
 
 def read_evidence(place: Place, width: Ids) -> Ids:
     """Return the observed label of each variable, -1 where there is none.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, Pointers, pointers, ranges
 
-__all__ = ["MOST_VARIABLES", "FactorList", "cells_of", "group_shapes", "transposed", "wrong_scope"]
-
 MOST_VARIABLES = 60  #: of a factor: arrays of NumPy have at most 64 axes
 
 

@@ -18,8 +18,6 @@ from crfkit.data.graphs.uai import linear_values, logarithms
 from crfkit.data.graphs.words import Words, most_cells
 from crfkit.data.source import Input
 
-__all__ = ["fg_text", "read_fg"]
-
 _LARGEST = 2**31 - 1
 
 

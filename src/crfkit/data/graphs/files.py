@@ -12,15 +12,17 @@ from crfkit.data.sink import write_bytes
 from crfkit.data.source import Input, Place, open_input
 from crfkit.errors import DataError
 
-__all__ = ["FORMATS", "format_of", "read_factors", "write_factors"]
-
 #: Formats, and how the names of their files end.
 FORMATS: dict[str, tuple[str, ...]] = {
     "uai": (".uai",),
     "lg": (".lg",),
     "fg": (".fg",),
     "opengm": (".h5", ".hdf5", ".opengm"),
+    "wcsp": (".wcsp",),
+    "cfn": (".cfn",),
+    "bif": (".bif",),
 }
+_READ_ONLY = ("wcsp", "cfn", "bif")
 _KNOWN = "known formats and endings: " + ", ".join(
     f"{format} ({', '.join(endings)})" for format, endings in FORMATS.items()
 )
@@ -78,6 +80,14 @@ def _text(source: Input, format: str, beginning: bytes) -> FactorList:
         from crfkit.data.graphs.fg import read_fg
 
         return read_fg(source)
+    if format == "bif":
+        from crfkit.data.graphs.bif import read_bif
+
+        return read_bif(source)
+    if format in _READ_ONLY:
+        from crfkit.data.graphs.costs import read_cfn, read_wcsp
+
+        return read_wcsp(source) if format == "wcsp" else read_cfn(source)
     from crfkit.data.graphs.uai import HEADINGS, read_uai
 
     first = _first_word(beginning)
@@ -129,6 +139,9 @@ def write_factors(factors: FactorList, place: Place, format: str | None = None) 
     if chosen is None:
         endings = ", ".join(ending for each in FORMATS.values() for ending in each)
         raise ValueError(f"{name} does not say in which format to write; end it in one of {endings}")
+    if chosen in _READ_ONLY:
+        able = [one for one in FORMATS if one not in _READ_ONLY]
+        raise ValueError(f"{chosen} is read only; write one of {', '.join(able)}")
     write_bytes(place, _pieces(factors, name, chosen))
 
 

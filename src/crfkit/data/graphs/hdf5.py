@@ -21,8 +21,6 @@ from crfkit._safe.printable import shown
 from crfkit.data.graphs.words import most_cells
 from crfkit.errors import DataError
 
-__all__ = ["Group", "h5py", "opened"]
-
 _DEFLATE, _SHUFFLE, _SUM = 1, 2, 3  # HDF5's own numbers of filters
 _MOST_BYTES = 16  # of a number
 _ENTRY = 8  # bytes that a stored chunk takes in the index of chunks, at least

@@ -27,8 +27,6 @@ from crfkit.data.graphs.hdf5 import Group, h5py, opened
 from crfkit.data.graphs.words import most_cells
 from crfkit.errors import DataError
 
-__all__ = ["read_opengm", "write_opengm"]
-
 _TABLE = 16000
 _LARGEST = 2**31 - 1
 

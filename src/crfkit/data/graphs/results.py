@@ -20,8 +20,6 @@ from crfkit.data.graphs.words import Words
 from crfkit.data.source import Input, Place, open_input
 from crfkit.errors import DataError
 
-__all__ = ["Result", "read_result", "result_text"]
-
 
 @dataclass(frozen=True, eq=False)
 class Result:

@@ -20,8 +20,6 @@ from crfkit.data.graphs.words import Words, most_cells
 from crfkit.data.source import Input
 from crfkit.errors import DataError
 
-__all__ = ["HEADINGS", "linear_values", "logarithms", "read_uai", "uai_text"]
-
 HEADINGS = ("MARKOV", "BAYES")  #: first words
 _LABELS = 2**31 - 1
 

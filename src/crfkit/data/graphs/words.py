@@ -16,8 +16,6 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.data.source import BINARY, Input
 from crfkit.errors import DataError
 
-__all__ = ["Words", "most_cells"]
-
 MOST_CELLS = 1 << 22  #: of any file
 CELLS_PER_BYTE = 64  #: beyond that
 _BLOCK = 1 << 20  # bytes

@@ -6,9 +6,9 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from crfkit.arrays import Floats, Ids
 from crfkit.checks import check_number
 from crfkit.errors import warn_about
 from crfkit.estimators.base import learned
@@ -22,7 +22,8 @@ from crfkit.linear.graphs.labelings import labelings_of
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.posterior import Posterior, power_ep
 from crfkit.models.classic.average import AveragedModel
-from crfkit.models.graph_model import GraphModel
+from crfkit.models.graph_answers import GraphLabels, GraphProba
+from crfkit.models.graph_model import Given, GraphModel
 from crfkit.objectives import Likelihood
 from crfkit.optimize import LBFGS
 from crfkit.optimize.options import check_above_zero
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from crfkit.metrics.comparison import Compared
-
-__all__ = ["BayesianCRF"]
 
 Covariance = Literal["auto", "full", "diagonal"]
 #: Weights up to which "auto" keeps all covariances: 8 MB.
@@ -54,22 +53,22 @@ class BayesianCRF(Judged, InFiles):
     graph : Graph
         Kinds of variables, and the cliques that score them; chains are graphs with `scopes.chain`.
     variance : float
-        Of the normal prior of each weight; `GraphCRF` calls 1 / variance its l2.
+        Variance of the normal prior of each weight; `GraphCRF` calls 1 / variance its l2.
     covariance : {"auto", "full", "diagonal"}
         Which covariances of weights are kept; "auto": all up to 1,000 weights, else variances only.
     selection : FeatureSelection, or one of "observed", "all"
         Which weights attributes get.
-    most : int
-        Graphs with at most so many labelings are summed exactly in the posterior.
+    max_labelings : int
+        Graphs with at most this number of labelings are summed exactly in the posterior.
     draws : int
         Labelings that stand for each larger graph, drawn from the model with the best weights.
     samples : int
         Weights drawn from the posterior that predictions average over.
     max_sweeps, tolerance : int, float
-        Of expectation propagation: at most so many updates of all graphs; converged where one moves means by
-        less than `tolerance` standard deviations, and variances by less than that share.
+        Limits of expectation propagation: updates of all graphs; converged where one moves means by less than
+        `tolerance` standard deviations, and variances by less than that share.
     method : a method of `crfkit.inference.methods`, or its name
-        Who sums in predictions.
+        The inference method of predictions.
     random_state : int, optional
     n_jobs : int, optional
 
@@ -79,6 +78,8 @@ class BayesianCRF(Judged, InFiles):
         ``mean`` [F], ``covariance`` [F, F] or [F], ``sweeps``, ``change``, ``converged``.
     map_ : GraphModel
         The model with the weights of highest posterior density.
+    classes_ : dict
+        Kind -> its labels.
     model_ : AveragedModel
         It averages as well; its weights are the mean of the posterior.
 
@@ -98,14 +99,14 @@ class BayesianCRF(Judged, InFiles):
     ... )
     >>> crf = BayesianCRF(graph).fit(data)
     >>> crf.predict(data)["token"].tolist(), crf.posterior_.converged
-    ([0, 1, 1, 0, 1], True)
+    (['D', 'N', 'N', 'D', 'N'], True)
     """
 
     graph: Graph = field(kw_only=False)
     variance: float = 1.0
     covariance: Covariance = "auto"
     selection: FeatureSelection | str = "observed"
-    most: int = 2**10
+    max_labelings: int = 2**10
     draws: int = 1000
     samples: int = 100
     max_sweeps: int = 500
@@ -133,6 +134,11 @@ class BayesianCRF(Judged, InFiles):
     def _of_model(cls, model: Any) -> Self:
         return cls(model.graph, samples=model.samples, random_state=model.random_state, method=model.method)
 
+    @property
+    def classes_(self) -> dict[str, NDArray[np.object_]]:
+        """The labels of each kind."""
+        return {kind: np.array(labels, dtype=object) for kind, labels in self.model_.labels.items()}
+
     def _hold(self, model: Any) -> None:
         super()._hold(model)
         self.n_iter_ = model.sweeps
@@ -159,7 +165,9 @@ class BayesianCRF(Judged, InFiles):
         found_best: GraphModel = best.model_
         loss = GraphLoss(Likelihood(), found_best.layout, X, Elimination(), threads=self._threads)
         w = np.array(found_best.w)
-        found = labelings_of(loss, w, most=self.most, draws=self.draws, seed=self._seed, method=Elimination())
+        found = labelings_of(
+            loss, w, max_labelings=self.max_labelings, draws=self.draws, seed=self._seed, method=Elimination()
+        )
         full = self.covariance == "full" or (self.covariance == "auto" and loss.size <= _FULL)
         prior = np.full(loss.size, float(self.variance))
         posterior = power_ep(found, w, prior, full=full, max_sweeps=self.max_sweeps, tolerance=self.tolerance)
@@ -188,7 +196,7 @@ class BayesianCRF(Judged, InFiles):
 
     def _check(self, X: GraphBatch) -> None:
         check_above_zero(variance=self.variance, tolerance=self.tolerance)
-        for name in ("most", "draws", "samples", "max_sweeps"):
+        for name in ("max_labelings", "draws", "samples", "max_sweeps"):
             check_number(name, getattr(self, name), 1, whole=True)
         if self.covariance not in get_args(Covariance):
             raise ValueError(
@@ -201,14 +209,19 @@ class BayesianCRF(Judged, InFiles):
                 "GraphCRF, which sums hidden labels out"
             )
 
-    def predict_proba(self, X: GraphBatch) -> dict[str, Floats]:
+    def predict_proba(
+        self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None
+    ) -> GraphProba:
         """Return the probability of each label, averaged over the posterior: kind -> [V, L]."""
-        return dict(self.model_.predict_proba(X, threads=self._threads).node)
+        check_is_fitted(self, "model_")
+        return self.model_.predict_proba(X, given=given, method=method, threads=self._threads)
 
-    def predict(self, X: GraphBatch) -> dict[str, Ids]:
+    def predict(
+        self, X: GraphBatch, *, given: Given = None, method: Method | str | None = None
+    ) -> GraphLabels:
         """Return the label of each variable with the highest averaged probability: kind -> [V]."""
-        return dict(self.model_.predict(X, threads=self._threads).labels)
+        check_is_fitted(self, "model_")
+        return self.model_.predict(X, given=given, method=method, threads=self._threads)
 
     def _compared(self, X: GraphBatch, y: None, metric: Any) -> Compared:
-        check_is_fitted(self, "model_")
-        return self.model_._compared(X, y, metric, found=self.predict(X), threads=self._threads)
+        return self.model_._compared(X, y, metric, found=self.predict(X).ids, threads=self._threads)

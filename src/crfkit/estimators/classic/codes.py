@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crfkit.checks import check_choice, check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
-from crfkit.estimators.base import QUERIES, fixed, learned
-from crfkit.estimators.chain import ChainCRF
+from crfkit.estimators.base import QUERIES, learned
+from crfkit.estimators.classic.combined import Combined
+from crfkit.estimators.fitting import Call
 from crfkit.estimators.keeping import recorded
-from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.models.classic.codes import DECODERS, Bits, CodeModel, Decoder
@@ -25,16 +24,13 @@ from crfkit.structures.structure import Structure
 from crfkit.training.classic.codes import CODES, code_of, product_of
 from crfkit.training.classic.many import Task, train_all
 from crfkit.training.data import TrainingData
-from crfkit.training.fit import Fit, Init
-from crfkit.training.train import with_labels_of
+from crfkit.training.fit import Fit, with_labels_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["CodeCRF"]
 
-
-class CodeCRF(ChainCRF):
+class CodeCRF(Combined):
     """Chains for large label sets: a binary chain for each bit of a code of the labels.
 
     Gupta (2005) section 4.1; Cohn, Smith & Osborne (2005). Training n columns costs n chains of two labels,
@@ -50,11 +46,12 @@ class CodeCRF(ChainCRF):
         at each position the word nearest to the probabilities of the bits; or the one nearest to the bits of
         the columns' best labelings. Of words that are as near, the first in the order of ``classes_``.
     columns : int, optional
-        Of a random code: by default ten times the logarithm of L to base 2, or all that there are.
+        Number of columns of a random code: by default ten times the logarithm of L to base 2, or all that
+        there are.
     structure : Chain
         Order of the columns; its constraints hold in the product.
     selection, objective, optimizer, stop
-        Of each column, as in `ChainCRF`.
+        Parts of each column, as in `ChainCRF`.
     l1, l2, order, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
     features, train_scheme, metric, random_state, n_jobs
@@ -110,19 +107,6 @@ class CodeCRF(ChainCRF):
     code: Any = "random"
     decoder: Decoder = "product"
     columns: int | None = None
-    init: Init = fixed()
-    constraints: Sequence[GlobalConstraint] = fixed(())
-
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> Self:
-        """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
-        return super().fit(X, y, sample_weight=sample_weight, progress=progress)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; a new `decoder` also holds for what was learned."""
@@ -132,15 +116,7 @@ class CodeCRF(ChainCRF):
             self.model_ = recorded(self, replace(self.model_, decoding=self.decoder))
         return self
 
-    def _train(
-        self,
-        data: Dataset,
-        structure: Structure,
-        progress: bool | None,
-        dev: Dataset | None = None,
-        init: Init = None,  # columns begin at 0
-        unlabeled: Dataset | None = None,
-    ) -> SequenceModel:
+    def _train(self, data: Dataset, structure: Structure, call: Call) -> SequenceModel:
         self._check(structure)
         assert isinstance(structure, Chain)
         data = data.freeze()
@@ -165,7 +141,7 @@ class CodeCRF(ChainCRF):
             return Task(f"column {i}", make)
 
         tasks = [task(i) for i in range(code.shape[1])]
-        trained = train_all(tasks, threads=self._threads, progress=progress, what="columns")
+        trained = train_all(tasks, threads=self._threads, progress=call.progress, what="columns")
         columns = trained.models
         summary = trained.summary(
             f"CodeCRF of {objective!r}",

@@ -1,19 +1,30 @@
-"""`KernelChainCRF`: a chain whose labels are scored by a kernel of positions, for small data."""
+"""`KernelChainCRF`: a chain whose labels are scored by a kernel of positions, for small data.
+
+Gram matrices of positions, and columns of numbers whose inner products they are.
+
+    K = R R^T,  R [P, r],   R of the r pivots is triangular
+
+by Cholesky's method with pivots. Weights of the columns R give the scores that weights of the kernel's own
+features would give, at the same penalty: every optimum is the same, and every objective and optimizer can be
+used (Gupta 2005, after eq. 47; Lafferty, Zhu & Liu 2004). The weights W [r, L] of the columns become
+coefficients R_pivots^-T W of the kernel with the r pivots, which is all that a model keeps of the positions
+(`crfkit.models.classic.kernel`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from crfkit.arrays import Floats
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import labeled
 from crfkit.estimators.base import fixed
-from crfkit.estimators.classic.gram import Factor, check_memory
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.keeping import recorded
 from crfkit.estimators.parameters import Trained
@@ -37,7 +48,69 @@ from crfkit.training.train import train
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["KernelChainCRF"]
+_RANK = 1e-12  # of the largest K(x, x): columns of less are rounding
+_OFF = 1e-6  # of the same: how far R R^T may be from K
+_PROBED = 100  # rows that are compared
+
+
+def check_memory(positions: int, most: float) -> None:
+    """Raise where the Gram matrix of these positions is too large.
+
+    Examples
+    --------
+    >>> check_memory(20_000, 2**30)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: X has 20,000 positions, whose Gram matrix takes 3.0 GiB, more than max_bytes = 1.0 GiB; ...
+    """
+    size = 8 * positions * positions
+    if size > most:
+        raise ValueError(
+            f"X has {positions:,} positions, whose Gram matrix takes {size / 2**30:.1f} GiB, more than "
+            f"max_bytes = {most / 2**30:.1f} GiB; give fewer sequences, raise max_bytes, or use ChainCRF"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """Columns of numbers whose inner products are a Gram matrix.
+
+    Examples
+    --------
+    >>> made = Factor.of(np.array([[4.0, 2.0, 4.0], [2.0, 2.0, 2.0], [4.0, 2.0, 4.0]]))
+    >>> made.columns.tolist(), made.pivots.tolist()
+    ([[2.0, 0.0], [1.0, 1.0], [2.0, 0.0]], [0, 1])
+    """
+
+    columns: Floats  #: [P, r]
+    pivots: NDArray[np.int64]  #: [r] positions
+
+    @classmethod
+    def of(cls, gram: Floats) -> Factor:
+        """Factor a Gram matrix [P, P]; refuse one that is not symmetric and positive semi-definite."""
+        from scipy.linalg.lapack import dpstrf
+
+        most = float(np.abs(np.diagonal(gram)).max(initial=0.0))
+        if not most:
+            raise ValueError("the kernel is 0 for every position; it cannot tell them apart")
+        lower, order, rank, _ = dpstrf(gram, tol=_RANK * most, lower=1)
+        pivot = np.asarray(order, dtype=np.int64) - 1  # [P]
+        columns = np.zeros((len(gram), rank))
+        columns[pivot] = np.tril(lower)[:, :rank]
+        probed = np.linspace(0, len(gram) - 1, min(_PROBED, len(gram))).astype(np.int64)
+        off = float(np.abs(gram[probed] - columns[probed] @ columns.T).max())
+        if not off <= _OFF * most:
+            raise ValueError(
+                "the kernel is not symmetric and positive semi-definite on these positions, which max-margin "
+                "and likelihood need; use another one, such as rbf"
+            )
+        return cls(columns, pivot[:rank])
+
+    def coefficients(self, weights: Floats) -> Floats:
+        """Return the coefficients [r, L] of the kernel with the pivots, by weights [r, L] of columns."""
+        from scipy.linalg import solve_triangular
+
+        found: Floats = solve_triangular(self.columns[self.pivots], weights, lower=True, trans="T")
+        return found
 
 
 class KernelChainCRF(SequenceQueries, Trained):
@@ -52,7 +125,7 @@ class KernelChainCRF(SequenceQueries, Trained):
         function of two sets of rows, ``kernel(A, B) -> [len(A), len(B)]``. Rows are those of X: real numbers
         [T, d], or sparse rows where X is items.
     gamma, degree, coef0 : float
-        Of named kernels that have them, as in `sklearn.kernel_ridge.KernelRidge`; None is the default there.
+        Parameters of named kernels, as in `sklearn.kernel_ridge.KernelRidge`; None is the default there.
     kernel_params : dict, optional
         Arguments of a function.
     structure : Chain
@@ -105,6 +178,9 @@ class KernelChainCRF(SequenceQueries, Trained):
     optimizer: Optimizer | str = "one-slack"
     max_bytes: float = 2**30
     selection: FeatureSelection | str | None = fixed()
+    tokenizer: Any = fixed()
+    sentences: Any = fixed("none")
+    alignment: Any = fixed("expand")
     min_count: int | None = fixed()
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
@@ -144,7 +220,7 @@ class KernelChainCRF(SequenceQueries, Trained):
         w, part, L = model.w.copy(), model.layout.parts["dense"], model.layout.labels
         w[part] = factor.coefficients(w[part].reshape(-1, L)).ravel()
         kernels = KernelMap(similarity, rows[factor.pivots], names.attributes)
-        self.classes_ = np.array(model.structure.labels, dtype=object)
+        self.classes_ = np.array(model.labels, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations
         self.model_ = recorded(self, replace(model, w=w, feature_map=kernels))
         pass_on(model.training)

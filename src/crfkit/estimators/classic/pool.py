@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import fixed, learned
 from crfkit.estimators.chain import ChainCRF
+from crfkit.estimators.fitting import Call
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.models.model import SequenceModel
 from crfkit.optimize.problem import End
@@ -27,10 +29,10 @@ from crfkit.training.classic.subsets import (
     positional_subsets,
     random_subsets,
 )
-from crfkit.training.fit import Fit, Init
-from crfkit.training.train import with_labels_of
+from crfkit.training.fit import Fit, Init, with_labels_of
 
-__all__ = ["OpinionPool"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _WAYS: Final = ("random", "positional", "label")
 
@@ -52,8 +54,8 @@ class OpinionPool(ChainCRF):
         token, of tokens before it and of tokens after it, by the offsets of the template or by names like
         "w[-1]=the" and "-1:w"; all attributes, but weights of some labels only; or the attributes whose names
         a function accepts. Transitions and real-valued columns are in all experts.
-    share : float
-        Of the attributes that an expert has, where subsets are random.
+    fraction : float
+        Which part of the attributes an expert has, where subsets are random.
     whole : bool
         Add an expert that has everything, as Smith et al. do.
     weights : {"sum-to-one", "positive", "free", "equal"}
@@ -62,7 +64,7 @@ class OpinionPool(ChainCRF):
         Share of the sequences that only the weights of the experts are learned from; 0: from those that the
         experts learn from. Data given as ``X_dev`` take its place.
     structure, selection, objective, optimizer, stop
-        Of each expert, as in `ChainCRF`.
+        Parts of each expert, as in `ChainCRF`.
     l1, l2, order, min_count, max_iterations : optional
         Fields of the parts, as in `ChainCRF`.
     features, train_scheme, metric, random_state, n_jobs
@@ -108,28 +110,32 @@ class OpinionPool(ChainCRF):
 
     experts: int | None = None
     subsets: str | Sequence[Callable[[str], bool]] = "random"
-    share: float = 0.5
+    fraction: float = 0.5
     whole: bool = False
     weights: Kind = "sum-to-one"
     held_out: float = 0.1
     init: Init = fixed()
     constraints: Sequence[GlobalConstraint] = fixed(())
 
-    def _train(
+    def fit(  # type: ignore[override]
         self,
-        data: Dataset,
-        structure: Structure,
-        progress: bool | None,
-        dev: Dataset | None = None,
-        init: Init = None,  # experts have weights of their own and begin at 0
-        unlabeled: Dataset | None = None,
-    ) -> SequenceModel:
+        X: Any,
+        y: Any = None,
+        *,
+        dev: Any = None,
+        sample_weight: ArrayLike | None = None,
+        progress: bool | None = False,
+    ) -> Self:
+        """Train on sequences, as `ChainCRF` does; the weights of the experts are learned from `dev`."""
+        return super().fit(X, y, dev=dev, sample_weight=sample_weight, progress=progress)
+
+    def _train(self, data: Dataset, structure: Structure, call: Call) -> SequenceModel:
         self._check()
         data = data.freeze()
         if structure.local:
             raise ValueError("a pool of local chains is not a local chain; use structure=Chain()")
         structure = with_labels_of(structure, data.labels.strings())
-        rest, judge = self._split(data, dev)
+        rest, judge = self._split(data, call.dev)
         objective, features = self._part("objective"), self._part("selection")
         subsets = [*self._subsets(rest), *([Subset("everything")] if self.whole else [])]
 
@@ -142,7 +148,7 @@ class OpinionPool(ChainCRF):
             return Task(f"expert {k + 1} ({subset.name})", make)
 
         tasks = [task(k, subset) for k, subset in enumerate(subsets)]
-        trained = train_all(tasks, threads=self._threads, progress=progress, what="experts")
+        trained = train_all(tasks, threads=self._threads, progress=call.progress, what="experts")
         experts = trained.models
         equal = pooled(experts, np.full(len(experts), 1.0 / len(experts)))
         kind: Kind = "equal" if trained.interrupted else self.weights
@@ -163,7 +169,7 @@ class OpinionPool(ChainCRF):
         if self.experts is not None:
             check_number("experts", self.experts, 1, whole=True)
         check_choice("weights", self.weights, KINDS)
-        for name in ("share", "held_out"):
+        for name in ("fraction", "held_out"):
             given = getattr(self, name)
             check_number(name, given)
             if given > 1.0 or (name == "held_out" and given == 1.0):
@@ -188,7 +194,7 @@ class OpinionPool(ChainCRF):
     def _subsets(self, data: Dataset) -> list[Subset]:
         if self.subsets == "random":
             experts = 4 if self.experts is None else self.experts
-            return random_subsets(data, experts, self.share, self._seed)
+            return random_subsets(data, experts, self.fraction, self._seed)
         if self.subsets == "label":
             return label_subsets(data.labels.strings(), self.experts)
         made = (

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Pointers
 from crfkit.checks import check_choice, check_number
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import QUERIES, fixed, learned
-from crfkit.estimators.chain import ChainCRF
-from crfkit.inference.constrained.kinds import GlobalConstraint
+from crfkit.estimators.classic.combined import Combined
+from crfkit.estimators.fitting import Call
 from crfkit.linear.objective import Objective
 from crfkit.models.classic.votes import VOTING, VotedModel, Voting
 from crfkit.models.model import SequenceModel
@@ -22,17 +21,14 @@ from crfkit.objectives import Perceptron
 from crfkit.optimize.classic.voted import Ballot, VotedTraining
 from crfkit.optimize.problem import Optimizer
 from crfkit.structures.structure import Structure
-from crfkit.training.fit import Init
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["VotedPerceptron"]
 
-
-class VotedPerceptron(ChainCRF):
+class VotedPerceptron(Combined):
     """The voted perceptron (Freund & Schapire 1999; Collins 2002).
 
     Each weight vector of the training has as many votes as it labeled sequences without a mistake in a row.
@@ -44,7 +40,7 @@ class VotedPerceptron(ChainCRF):
     votes : int
         How many vectors are kept: those with most votes. Each takes 8 bytes for each weight, in memory and in
         the file: 100 vectors of a million weights, 800 MB.
-    voting : {"positions", "labelings"}
+    voting : {"positions", "sequences"}
         Whether vectors vote for the label of each position, which may break constraints on neighbors, or for
         whole labelings, of which the first vector's wins a tie.
     max_passes : int
@@ -106,33 +102,12 @@ class VotedPerceptron(ChainCRF):
     max_passes: int = 10
     objective: Objective | str | None = fixed("perceptron")
     optimizer: Optimizer | str = fixed("auto")
-    init: Init = fixed()
     stop: Stop | None = fixed()
     l1: float | None = fixed()
     l2: float | None = fixed()
     max_iterations: int | None = fixed()
-    constraints: Sequence[GlobalConstraint] = fixed(())
 
-    def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
-    ) -> Self:
-        """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
-        return super().fit(X, y, sample_weight=sample_weight, progress=progress)
-
-    def _train(
-        self,
-        data: Dataset,
-        structure: Structure,
-        progress: bool | None,
-        dev: Dataset | None = None,
-        init: Init = None,
-        unlabeled: Dataset | None = None,
-    ) -> SequenceModel:
+    def _train(self, data: Dataset, structure: Structure, call: Call) -> SequenceModel:
         check_number("votes", self.votes, 1, whole=True)
         check_number("max_passes", self.max_passes, 1, whole=True)
         check_choice("voting", self.voting, VOTING)
@@ -146,7 +121,9 @@ class VotedPerceptron(ChainCRF):
             stop=Stop(),
             random_state=self._seed,
             n_jobs=self._threads,
-            progress=progress,
+            checkpoint=call.checkpoint,
+            listeners=call.listeners,
+            progress=call.progress,
         )
         own = {f.name: getattr(model, f.name) for f in fields(model)}
         voters = np.array(ballot.voters).reshape(-1, len(model.w))

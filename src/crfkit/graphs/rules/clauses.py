@@ -22,8 +22,6 @@ from crfkit.arrays import Floats
 from crfkit.graphs.rules.texts import Rule
 from crfkit.graphs.scopes.formulas import COMPARISONS, Atom, Node, Term
 
-__all__ = ["Clause", "clause_of"]
-
 _MOST_AXES = 5  # hidden variables of a rule
 _MOST_CELLS = 2**24  # labels x label variables x truth values of observed literals
 

@@ -18,8 +18,6 @@ from crfkit.graphs.scopes.formulas import Atom, Term
 from crfkit.graphs.scopes.matching import merged
 from crfkit.structures.graphs.clique_features import CliqueFeatures
 
-__all__ = ["Ground", "Objects", "ground"]
-
 
 @dataclass(frozen=True)
 class Objects:

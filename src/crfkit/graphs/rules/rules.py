@@ -21,8 +21,6 @@ from crfkit.structures.graphs.batch import GraphBatch, size_of
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["Rules"]
-
 
 class Rules:
     """Weighted first-order rules: Markov logic (Richardson & Domingos 2006).

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from crfkit.graphs.scopes.formulas import Node, parse
 
-__all__ = ["Rule", "read"]
-
 _NAME = re.compile(r"([^\W\d]\w*)\s*:")
 _WEIGHT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s+(?=\S)")
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import as_scores
 from crfkit.graphs.scopes.columns import as_rows
 
-__all__ = ["aggregate"]
-
 _HOW = ("sum", "mean", "max", "share")
 
 

@@ -14,8 +14,6 @@ from crfkit.graphs.scopes.columns import Relation, columns_of
 from crfkit.graphs.scopes.formulas import Atom, Term
 from crfkit.graphs.scopes.matching import match, merged, present
 
-__all__ = ["Bindings", "Rows", "as_set", "solve"]
-
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,

@@ -10,18 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit.arrays import Ids, Pointers, as_seq_ptr
 
-__all__ = [
-    "Relation",
-    "as_integers",
-    "as_pairs",
-    "as_ptr",
-    "as_rows",
-    "check_many",
-    "codes",
-    "columns_of",
-    "numbered",
-]
-
 Integers: TypeAlias = NDArray[np.integer[Any]]
 #: Columns of one length, by name; or rows [R, columns], whose columns have numbers.
 Relation: TypeAlias = Mapping[str, ArrayLike] | ArrayLike

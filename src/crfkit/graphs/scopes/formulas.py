@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["COMPARISONS", "Atom", "Node", "Term", "parse"]
-
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 Op = Literal["atom", "!", "&", "|", "->", "<->"]
 _TOKEN = re.compile(

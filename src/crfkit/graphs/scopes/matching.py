@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from crfkit.arrays import Pointers, pointers, ranges
 from crfkit.graphs.scopes.columns import codes
 
-__all__ = ["LIMIT", "match", "merged", "present"]
-
 LIMIT = 50_000_000  #: rows that are made unless another limit is given
 
 Column = NDArray[Any]

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from crfkit.arrays import Ids, pointers, ranges
 from crfkit.graphs.scopes.columns import as_pairs, as_ptr, check_many, numbered
 
-__all__ = ["chain", "grid", "pairs"]
-
 
 def chain(ptr: ArrayLike) -> Ids:
     """Return the pairs of neighbors of sequences, [M, 2]; sequence n is ``ptr[n]`` to ``ptr[n + 1] - 1``.

@@ -11,8 +11,6 @@ from crfkit.graphs.scopes.columns import Relation, as_integers
 from crfkit.graphs.scopes.formulas import COMPARISONS, Atom, Node, parse
 from crfkit.graphs.scopes.matching import LIMIT, merged
 
-__all__ = ["select"]
-
 
 def select(variables: str, where: str, *, limit: int = LIMIT, **relations: Relation | ArrayLike) -> Ids:
     """Return the values of some variables for which a condition holds, each once, [M, variables].

@@ -11,8 +11,6 @@ from crfkit.arrays import Ids, as_seq_ptr, pointers, ranges
 from crfkit.graphs.scopes.columns import Relation, as_integers, as_pairs, as_rows, codes, columns_of, numbered
 from crfkit.graphs.scopes.matching import LIMIT, match, merged
 
-__all__ = ["join", "same", "simple"]
-
 #: A column of both relations, or one of each.
 Key: TypeAlias = str | int | tuple[str | int, str | int]
 
@@ -23,7 +21,7 @@ def same(
     *,
     where: ArrayLike | None = None,
     nearest: int | None = None,
-    most: int | None = None,
+    max_count: int | None = None,
 ) -> Ids:
     """Return all pairs i < j of variables of one graph that have the same value, [M, 2].
 
@@ -37,7 +35,7 @@ def same(
         Variables that may be in a pair; e.g. capitalized words.
     nearest : int, optional
         Pair a variable only with this many of those that follow it. Default: with all.
-    most : int, optional
+    max_count : int, optional
         Leave out values that more than this many variables of a graph have.
 
     Examples
@@ -48,7 +46,7 @@ def same(
     [[0, 2], [0, 4], [1, 5], [2, 4]]
     >>> scopes.same(words, [0, 3, 7], where=[w[0].isupper() for w in words]).tolist()
     [[0, 2]]
-    >>> scopes.same(words, nearest=1, most=3).tolist()
+    >>> scopes.same(words, nearest=1, max_count=3).tolist()
     [[0, 2], [1, 5], [2, 4]]
     """
     given = np.asarray(values)
@@ -56,7 +54,7 @@ def same(
         raise ValueError(f"values has {given.ndim} axes, expected one value for each variable")
     V = len(given)
     begin = as_seq_ptr(ptr, V)
-    for name, number in (("nearest", nearest), ("most", most)):
+    for name, number in (("nearest", nearest), ("max_count", max_count)):
         if number is not None and number < 1:
             raise ValueError(f"{name} is {number}, expected 1 or more")
     may = np.arange(V)
@@ -75,8 +73,8 @@ def same(
     follow = end - place - 1
     if nearest is not None:
         follow = np.minimum(follow, nearest)
-    if most is not None:
-        follow[size[code] > most] = 0
+    if max_count is not None:
+        follow[size[code] > max_count] = 0
     numbered(pointers(follow))
     return as_pairs(np.repeat(may, follow), may[order[ranges(place + 1, follow)]])
 

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from crfkit.arrays import pointers
 from crfkit.graphs.scopes.columns import as_rows
 
-__all__ = ["chow_liu"]
-
 
 def chow_liu(Y: ArrayLike, names: Sequence[Any] | None = None) -> list[tuple[Any, Any]]:
     """Return the pairs of columns that the best tree joins: Chow & Liu (1968).

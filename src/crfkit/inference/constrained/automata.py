@@ -19,8 +19,6 @@ from crfkit.structures.chains.potentials import ChainPotentials, States
 from crfkit.structures.gold import Path
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
 
-__all__ = ["Ordered", "fits", "joined", "remembered"]
-
 Ordered: TypeAlias = ChainPotentials | SemiMarkovPotentials
 _MOST_CELLS = 1 << 24  # of scores of steps, which take 128 MB: 4096 states, where all steps share them
 

@@ -35,8 +35,6 @@ from crfkit.structures.gold import Path
 from crfkit.structures.results import Labeling
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
 
-__all__ = ["WAYS", "Answers", "Constrained", "Rules", "constrained", "constrained_paths"]
-
 Way: TypeAlias = Literal["free", "DP", "k-best", "LP", "ILP", "none"]
 #: How answers are found; "none": no labeling keeps the constraints, and the free answer stands.
 WAYS: tuple[Way, ...] = ("free", "DP", "k-best", "LP", "ILP", "none")
@@ -48,7 +46,7 @@ _MOST_TRIED = 20  # constraints, each of which a program tries alone to name the
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Constrained(Labeling):
-    """The best labeling that keeps constraints."""
+    """The best labeling that satisfies constraints."""
 
     free_score: float  #: of the best labeling without constraints
     how: Way  #: found freely, by a dynamic program with a memory, among the k best, or by a linear program
@@ -119,7 +117,7 @@ def constrained(
     infeasible: Literal["raise", "free"] = "raise",
     threads: int | None = None,
 ) -> Any:
-    """Return the best labeling that keeps constraints on whole labelings.
+    """Return the best labeling that satisfies constraints on whole labelings.
 
     Parameters
     ----------

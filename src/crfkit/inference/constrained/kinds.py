@@ -28,19 +28,6 @@ from crfkit.checks import in_order
 from crfkit.structures.constraints import Constraint
 from crfkit.structures.matching import Matcher
 
-__all__ = [
-    "AtLeast",
-    "AtMost",
-    "AtMostOnce",
-    "Before",
-    "Exactly",
-    "GlobalConstraint",
-    "Implies",
-    "LinearConstraint",
-    "check_globals",
-]
-
-
 _MOST_COUNT = 1 << 31  # occurrences, and positions: more than any sequence has
 _LARGEST = 1e100  # coefficient: sums over sequences stay finite
 
@@ -112,7 +99,7 @@ class Exactly(_Counted):
 
 @dataclass(frozen=True)
 class AtMostOnce:
-    """Positions of each label form one run at most; of labels that spell segments, each type one segment.
+    """Each label has at most one run of positions; of tags, each type has at most one segment.
 
     Parameters
     ----------

@@ -21,8 +21,6 @@ from crfkit.inference.constrained.resolve import names_for, rules_of
 from crfkit.structures.matching import Boundary, Matcher, fitting
 from crfkit.structures.rules import MOST_STEPS, matcher_of, matcher_steps, plain_matcher
 
-__all__ = ["globals_of", "plain_globals"]
-
 _COUNTS = {kind.__name__: kind for kind in (AtMost, AtLeast, Exactly)}
 _PAIRS = {kind.__name__: kind for kind in (Before, Implies)}
 _MOST_WORK = 1 << 26  # cells of the tables of all labels that are named: a second

@@ -22,8 +22,6 @@ from crfkit.inference.constrained.rules import Rule
 from crfkit.inference.constrained.trellis import Trellis
 from crfkit.inference.highs import WHOLE, Program
 
-__all__ = ["Way", "solve"]
-
 Way = Literal["LP", "ILP"]
 Counts = NDArray[np.int64]
 

@@ -24,8 +24,6 @@ from crfkit.structures.matching import Matcher, matching
 from crfkit.tags.detection import scheme_in
 from crfkit.tags.schemes import steps
 
-__all__ = ["names_for", "rules_of"]
-
 
 def rules_of(constraints: Iterable[GlobalConstraint], structure: Any) -> list[tuple[GlobalConstraint, Rule]]:
     """Return what constraints mean for the labels of a structure, each with its rule.

@@ -18,8 +18,6 @@ from crfkit._safe.cached import once
 from crfkit.arrays import Bools, Floats
 from crfkit.structures.gold import Path
 
-__all__ = ["Machine", "Order", "Presence", "Rows", "Rule", "Steps", "Totals", "Weighted", "steps_of"]
-
 Counts = NDArray[np.int64]
 
 

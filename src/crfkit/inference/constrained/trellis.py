@@ -23,8 +23,6 @@ from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Path
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
 
-__all__ = ["Trellis", "trellis_of"]
-
 Counts = NDArray[np.int64]
 
 

@@ -92,7 +92,7 @@ __getattr__, __dir__ = lazily(
         "Expansion": ".expansion",
         "ExpectationPropagation": ".tree_ep",
         "Gibbs": ".gibbs",
-        "How": ".info",
+        "How": ".how",
         "ICM": ".icm",
         "IntegerProgram": ".programs",
         "Ishikawa": ".ishikawa",

@@ -16,12 +16,10 @@ from crfkit.inference.methods.method import Labeled, Method
 from crfkit.native import kernels
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Annealing"]
-
 
 @dataclass(frozen=True)
 class Annealing(Method):
-    """A labeling with a high score, for any graph; nothing is proved about it.
+    """Simulated annealing: a labeling with a high score, without a proof.
 
     The temperature falls by the same factor from sweep to sweep. At the end each variable takes its best
     label in turn until nothing improves. The best labeling that any restart has seen is the answer.

@@ -20,8 +20,6 @@ from crfkit.inference.methods.method import Labeled
 from crfkit.native import kernels
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Ascent", "ascend", "same_score", "visits_of"]
-
 _ROUNDS = 3  # of ICM after labels were chosen; most of the gain comes in the first
 
 

@@ -29,8 +29,6 @@ from crfkit.inference.methods.trws import TRWS
 from crfkit.structures.graphs.parts import Components, Part, components, part_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Auto"]
-
 Answer = TypeVar("Answer", Summed, Labeled)
 
 #: Variables of a graph for which a cut and a few passes of TRW-S are tried before elimination: they are
@@ -43,7 +41,7 @@ _APART = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True)
 class Auto(Method):
-    """Exact where the tables of elimination fit the budget, else the best that is known for the graph.
+    """The default: exact if elimination fits the budget, else the best approximation for the graph.
 
     Components of a graph are answered one by one. ``info`` says which methods answered for each graph,
     whether all of them were exact, and ``info.notes`` what was too wide.
@@ -63,10 +61,13 @@ class Auto(Method):
     name: ClassVar[str] = "auto"
     budget: int = 2**27  #: cells of the tables of a component that is eliminated; one takes 8 bytes
     seconds: float = 10.0  #: after which an integer program, the last resort of `decode`, is given up
+    messages: BeliefPropagation | None = None  #: for sums of wide components; None: with its defaults
 
     def __post_init__(self) -> None:
         """Check the options."""
         Elimination(self.budget)
+        if not isinstance(self.messages, BeliefPropagation | None):
+            raise MethodError(f"messages is {self.messages!r}, expected BeliefPropagation(...)")
         check_number("seconds", self.seconds)
 
     def convex_on(self, potentials: GraphPotentials) -> bool:
@@ -87,7 +88,9 @@ class Auto(Method):
             potentials,
             exact,
             lambda some: exact.marginals(some, cliques, threads),
-            lambda some: self._noted(BeliefPropagation().marginals(some, cliques, threads)),
+            lambda some: self._noted(
+                (self.messages or BeliefPropagation()).marginals(some, cliques, threads)
+            ),
             summed_together,
         )
 

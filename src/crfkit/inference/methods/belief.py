@@ -19,9 +19,8 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
 from crfkit.native import kernels
 from crfkit.structures.graphs.gold import factor_weights
+from crfkit.structures.graphs.parts import components
 from crfkit.structures.graphs.potentials import GraphPotentials
-
-__all__ = ["SCHEDULES", "BeliefPropagation", "MessagePassing"]
 
 SCHEDULES = ("paths", "sequential", "residual")
 
@@ -30,7 +29,7 @@ SCHEDULES = ("paths", "sequential", "residual")
 class MessagePassing(Method):
     """What belief propagation and its reweighted form have in common."""
 
-    #: Which message is made next: "paths", "sequential", or "residual", which costs 20 to 100 times as much.
+    #: Which message is made next: "paths", "sequential", or "residual" (up to twice the time of a sweep).
     schedule: str = "paths"
     damping: float | None = None  #: share of the old message; None: 0, and 0.5 where messages stall
     tol: float = 1e-6  #: largest change of a message, as a probability, that counts as rest
@@ -121,11 +120,11 @@ def _bounded(how: How, run: _native.MessageRun, value: Floats, node: Floats, see
 
 @dataclass(frozen=True)
 class BeliefPropagation(MessagePassing):
-    """Messages until they rest: exact on graphs without cycles, Bethe's approximation on others.
+    """Belief propagation: exact on graphs without cycles, Bethe's approximation on others.
 
     "paths" sweeps forests of the graph, each exactly: the rows of a grid and then its columns, a chain and
     then its skips (tree reparameterization; Wainwright, Jaakkola & Willsky 2003). "sequential" visits
-    variables in their order, up and down. "residual" makes the message first whose sources moved most.
+    variables in their order, up and down. "residual" visits first what heard most since it spoke.
 
     Examples
     --------
@@ -140,6 +139,12 @@ class BeliefPropagation(MessagePassing):
 
     name: ClassVar[str] = "belief-propagation"
     convex: ClassVar[bool] = False
+
+    def convex_on(self, potentials: GraphPotentials) -> bool:
+        """Return whether there are no cycles, so that sums are exact."""
+        batch = potentials.batch
+        joins = sum((scope.shape[1] - 1) * len(scope) for scope in batch.scopes.values())
+        return self.schedule == "paths" and batch.variables - len(components(batch).graph) == joins
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return beliefs; log Z is Bethe's where there are cycles."""

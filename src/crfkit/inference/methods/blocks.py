@@ -11,8 +11,6 @@ from crfkit import _native
 from crfkit.arrays import Floats, Ids
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["FOUND", "NONE", "blocks_of", "by_clique", "first_labelings", "notes_of"]
-
 FOUND, NONE = 0, 1  # how a search ended; 2: given up
 
 

@@ -24,8 +24,6 @@ from crfkit.inference.methods.shrink import shrunk
 from crfkit.structures.graphs.parts import part_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["CombiLP"]
-
 _MOST = 20_000  # variables of a graph of which the cheap ones are maximized out, one by one in Python
 
 

@@ -14,8 +14,6 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["MinCut"]
-
 #: why native code refuses a factor -> what the method needs, and what to do
 REASONS = {
     "labels": "has a variable of more than two labels; use method=Expansion() or TRWS()",
@@ -34,7 +32,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class MinCut(Method):
-    """The best labeling of binary variables, exactly, by a maximum flow.
+    """The exact best labeling of binary variables with attracting pairs, by one maximum flow.
 
     Factors of two variables must be submodular, ``score[0, 0] + score[1, 1] >= score[0, 1] + score[1, 0]``,
     or become so when some variables are flipped, which is found out; factors of three variables likewise.

@@ -18,8 +18,6 @@ from crfkit.inference.methods.ascent import ascend, visits_of
 from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["DualDecomposition"]
-
 
 @dataclass(frozen=True)
 class DualDecomposition(Method):

@@ -26,11 +26,9 @@ from crfkit.inference.methods.slices import slices_of
 from crfkit.native import kernels
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Elimination", "TooWideError"]
-
 
 class TooWideError(MethodError):
-    """A graph whose tables would have more cells than the budget."""
+    """Exact inference would need more cells than the budget."""
 
     def __init__(self, graph: int, cells: float, budget: int) -> None:
         """Keep the graph, the cells that it needs, and the budget."""

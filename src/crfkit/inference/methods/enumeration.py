@@ -14,14 +14,12 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Enumeration"]
-
 _MOST_VARIABLES = 64  # of `most` labelings; of fewer labelings, more
 
 
 @dataclass(frozen=True)
 class Enumeration(Method):
-    """Every labeling of a graph is scored: exact, and out of reach beyond some twenty binary variables.
+    """Score every labeling: exact, and possible for some twenty binary variables at most.
 
     Examples
     --------
@@ -33,11 +31,11 @@ class Enumeration(Method):
     """
 
     name: ClassVar[str] = "enumeration"
-    most: int = 2**20  #: labelings of a graph; more are refused
+    max_labelings: int = 2**20  #: labelings of a graph; more are refused
 
     def __post_init__(self) -> None:
         """Check the option."""
-        check_number("most", self.most, 1, whole=True)
+        check_number("max_labelings", self.max_labelings, 1, whole=True)
 
     def marginals(self, potentials: GraphPotentials, cliques: bool, threads: int) -> Summed:
         """Return exact marginals."""
@@ -109,9 +107,9 @@ class Enumeration(Method):
         width = batch.width[variables].tolist()
         with checked_later():
             many = float(np.prod(np.asarray(width, dtype=np.float64)))
-        if many > self.most or many * len(width) > _MOST_VARIABLES * self.most:
+        if many > self.max_labelings or many * len(width) > _MOST_VARIABLES * self.max_labelings:
             raise MethodError(
-                f"graph {graph} has {many:.3g} labelings, more than the {self.most} of up to "
+                f"graph {graph} has {many:.3g} labelings, more than the {self.max_labelings} of up to "
                 f"{_MOST_VARIABLES} variables that are enumerated; use method=Elimination()"
             )
         total = int(many)

@@ -18,8 +18,6 @@ from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Expansion", "Swap", "is_metric", "is_semimetric"]
-
 
 @dataclass(frozen=True)
 class _Moves(Method):
@@ -76,7 +74,7 @@ class _Moves(Method):
 
 @dataclass(frozen=True)
 class Expansion(_Moves):
-    """A labeling that gets no better when any set of variables takes some label.
+    """Alpha-expansion: no move that gives a label to any set of variables improves the labeling.
 
     Each move is a minimum cut, label after label, until none helps. If all tables are metric (`is_metric`;
     the more labels differ, the lower the score: "potts", truncated distances), the energy, -score, ends
@@ -104,7 +102,7 @@ class Expansion(_Moves):
 
 @dataclass(frozen=True)
 class Swap(_Moves):
-    """A labeling that gets no better when variables of any two labels swap them.
+    """Alpha-beta swap: no exchange of two labels improves the labeling.
 
     Slower than `Expansion`, one move for each two labels; but the tables need not keep the triangle
     inequality (`is_semimetric`), so that squared differences can be used. For other tables, see `Expansion`.

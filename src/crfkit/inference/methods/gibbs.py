@@ -16,12 +16,10 @@ from crfkit.inference.methods.method import Labeled, Method, Summed
 from crfkit.native import kernels
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Gibbs"]
-
 
 @dataclass(frozen=True)
 class Gibbs(Method):
-    """Marginals and samples from Markov chains; log Z is not estimated and is nan.
+    """Gibbs sampling: marginals and samples from Markov chains; log Z is not estimated (nan).
 
     Marginals are means of the probabilities given all others (Rao-Blackwell). Chains have converged where
     R-hat (Gelman & Rubin 1992, on halves of chains) of three numbers is low for a graph: its local scores,

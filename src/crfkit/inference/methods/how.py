@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Bools, Floats, Pointers
 
-__all__ = ["How", "Number", "Numbers"]
-
 
 @dataclass(frozen=True, eq=False)
 class How:
-    """What a method says of its answers, graph by graph.
+    """How an answer was found, graph by graph: the method, whether it is exact, bounds.
 
     Examples
     --------

@@ -17,12 +17,10 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
-__all__ = ["ICM"]
-
 
 @dataclass(frozen=True)
 class ICM(Method):
-    """Iterated conditional modes: fast, and no better than the labels next to it.
+    """Iterated conditional modes: a fast local optimum.
 
     The answer is never below the start: labels that are given, or the best of each variable's own scores.
     Forbidden factors weigh more than all scores, so that it also looks for an allowed labeling.

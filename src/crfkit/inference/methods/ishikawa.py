@@ -10,12 +10,10 @@ from crfkit.inference.methods.cuts import exactly, refuse
 from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Ishikawa"]
-
 
 @dataclass(frozen=True)
 class Ishikawa(Method):
-    """The best labeling, exactly, where labels have an order: depths, intensities, grades.
+    """The exact best labeling for ordered labels with convex tables, by one maximum flow.
 
     Factors of two variables must have ``score[k, l] + score[k+1, l+1] >= score[k, l+1] + score[k+1, l]`` for
     all neighboring labels, such as ``-abs(y - y')`` or ``-(y - y')**2``; factors of one variable are free.

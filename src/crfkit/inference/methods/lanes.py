@@ -21,8 +21,6 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.parts import Part, components, part_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Lanes", "Rest", "constant_of", "lanes_of"]
-
 #: Components that must have a pattern in common: fewer would leave most lanes empty.
 LEAST_SHARE = 8
 

@@ -18,8 +18,6 @@ from crfkit import _native
 from crfkit.arrays import Bools, Floats, Ids, Pointers, pointers
 from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
-__all__ = ["Cells", "Kept", "Losses", "losses_of"]
-
 _CHUNK = 1 << 20  # cells of factors that are looked at together
 
 

@@ -16,12 +16,10 @@ from crfkit.inference.methods.method import Method, Summed
 from crfkit.native import kernels
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["MeanField"]
-
 
 @dataclass(frozen=True)
 class MeanField(Method):
-    """A lower bound on log Z, and the marginals of the q that attains it.
+    """Mean field: a lower bound on log Z, and the marginals of the distribution that attains it.
 
     F(q) = <q, scores> + H(q) is at most log Z; q is made better block by block until it no longer changes.
     With ``structure="forest"`` blocks are trees that are summed exactly, which starts from the answer of

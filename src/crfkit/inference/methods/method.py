@@ -19,8 +19,6 @@ from crfkit.inference.methods.how import How
 from crfkit.structures.graphs.gold import factor_weights, summed_by_table
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Expected", "Labeled", "Method", "Summed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Summed:

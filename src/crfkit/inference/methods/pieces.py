@@ -15,8 +15,6 @@ from crfkit.inference.methods.method import Labeled, Summed
 from crfkit.structures.graphs.parts import Components, Part
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["labeled_together", "summed_together"]
-
 
 def summed_together(
     whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, Summed]]

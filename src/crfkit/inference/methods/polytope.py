@@ -20,8 +20,6 @@ from crfkit.errors import MethodError
 from crfkit.inference.highs import WHOLE, Program
 from crfkit.inference.methods.losses import Cells, Kept, Losses
 
-__all__ = ["Part", "Row", "TooLargeError", "solve_part"]
-
 
 class TooLargeError(MethodError):
     """A program that would have more columns than are allowed."""

@@ -23,8 +23,6 @@ from crfkit.inference.methods.trws import TRWS
 from crfkit.structures.graphs.parts import Part, part_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["cut_graphs", "search_labels"]
-
 #: Graphs that are tried one by one, where all of them together are refused.
 _SINGLY = 64
 #: Scores that are looked at to find out whether tables are metric.

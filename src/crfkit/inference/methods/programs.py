@@ -19,8 +19,6 @@ from crfkit.inference.methods.method import Labeled, Method
 from crfkit.inference.methods.polytope import Row, solve_part
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["IntegerProgram", "Linear", "LinearProgram", "Search"]
-
 
 @dataclass(frozen=True)
 class Linear:
@@ -102,7 +100,7 @@ class Search:
 
 @dataclass(frozen=True)
 class LinearProgram(Method):
-    """The linear program over the local polytope: a bound, and the best labeling where it has no fractions.
+    """The linear program over the local polytope: a bound, and the best labeling if it has no fractions.
 
     TRW-S comes first: the program has only the labels and cells that a better labeling could use.
 
@@ -147,7 +145,7 @@ class LinearProgram(Method):
 
 @dataclass(frozen=True)
 class IntegerProgram(Method):
-    """The integer program, by HiGHS: the best labeling, also under linear constraints.
+    """An integer program, solved by HiGHS: the best labeling, also under linear constraints.
 
     Examples
     --------

@@ -15,12 +15,10 @@ from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.evidence import without_observed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["QPBO"]
-
 
 @dataclass(frozen=True)
 class QPBO(Method):
-    """The labels of binary variables that a best labeling has, as far as a cut can tell.
+    """Roof duality: labels of binary variables that some best labeling is certain to have.
 
     Any factors of up to three binary variables will do. The cut decides some of the labels, and there is a
     best labeling that has all of them (`partial`). The others are filled in by iterated conditional modes.

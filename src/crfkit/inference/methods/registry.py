@@ -7,8 +7,6 @@ from importlib import import_module
 from crfkit.errors import MethodError
 from crfkit.inference.methods.method import Method
 
-__all__ = ["METHODS", "method_of"]
-
 #: name -> module of `crfkit.inference.methods`, class
 METHODS: dict[str, tuple[str, str]] = {
     "auto": ("auto", "Auto"),

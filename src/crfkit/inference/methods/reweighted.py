@@ -19,12 +19,10 @@ from crfkit.inference.methods.belief import MessagePassing
 from crfkit.inference.methods.method import Expected, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["TreeReweighted"]
-
 
 @dataclass(frozen=True)
 class TreeReweighted(MessagePassing):
-    """An upper bound on log Z, ``info.upper``, and marginals; exact on graphs without cycles.
+    """Tree-reweighted sums: an upper bound on log Z (``info.upper``), and marginals.
 
     Examples
     --------

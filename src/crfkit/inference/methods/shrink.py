@@ -18,8 +18,6 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
-__all__ = ["Shrunk", "shrunk"]
-
 Scope = tuple[int, ...]
 Factor = tuple[Scope, Floats]
 

@@ -20,8 +20,6 @@ from crfkit.native import kernels
 from crfkit.structures.graphs.gold import summed_by_table
 from crfkit.structures.graphs.potentials import GraphPotentials, Table
 
-__all__ = ["Slices", "slices_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Slices:

@@ -15,12 +15,10 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["ExpectationPropagation"]
-
 
 @dataclass(frozen=True)
 class ExpectationPropagation(Method):
-    """Marginals and an estimate of log Z by a spanning tree that takes in every other factor in turn.
+    """Tree expectation propagation: marginals and an estimate of log Z.
 
     The tree follows the factors of high mutual information. Each factor that is not on it is stood for by a
     term on the tree, such that the marginals of the tree's edges are those of the tree with the factor itself

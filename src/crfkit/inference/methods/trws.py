@@ -14,8 +14,6 @@ from crfkit.inference.methods.ascent import ascend, visits_of
 from crfkit.inference.methods.method import Labeled, Method
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["TRWS"]
-
 
 @dataclass(frozen=True)
 class TRWS(Method):

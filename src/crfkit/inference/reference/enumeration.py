@@ -20,8 +20,6 @@ from crfkit.inference.reference.formulas import FORMULAS, Formula
 from crfkit.structures.potentials import Potentials
 from crfkit.structures.results import Marginals
 
-__all__ = ["Enumeration", "Outcome", "enumerate_labelings", "labeling_score"]
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats
 
-__all__ = ["COUNT", "MAX", "SUM", "Semiring", "k_best", "log_sum"]
-
 
 @dataclass(frozen=True)
 class Semiring:

@@ -27,8 +27,6 @@ from crfkit.structures.results import Marginals
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
 from crfkit.structures.tree import TreePotentials
 
-__all__ = ["Textbook"]
-
 Of: TypeAlias = Callable[[Any], Any]  # from logarithms of probabilities to what is asked for
 
 

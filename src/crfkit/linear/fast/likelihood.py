@@ -40,8 +40,6 @@ from crfkit.structures.gold import Gold, Path, Sets, Soft, forbid
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["ROW_BYTES", "NativeLikelihood", "checked_value"]
-
 #: Bytes of the rows of scores that exist at once, about; where all take more, blocks of sequences take turns.
 #: A round of 500 labels then has 16 blocks of 4,000 positions: work for threads, and attributes that repeat.
 ROW_BYTES: Final = 1 << 28
@@ -86,7 +84,11 @@ class NativeLikelihood:
         allowed = gold.mask if isinstance(gold, Sets) else None
         self._start, self._stop = np.empty(L), np.empty(L)
         self._ngrams = np.empty(layout.slots["transition"].cells)
-        self._transition_at: NDArray[np.intp] | None = None  # of weights among the pairs
+        self._transition_at: NDArray[np.intp] | None = (
+            None  # of weights in `_ngrams`; None: in several tables
+        )
+        if loss.structure.order == 1:
+            self._transition_at = layout.transition_cell.astype(np.intp)
         pairs = None if edges or loss.structure.order > 1 else pairs_of(layout, loss.structure)
         if pairs is not None:
             cell = pairs[2]

@@ -34,8 +34,6 @@ from crfkit.structures.segments.semimarkov import SemiMarkov
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-__all__ = ["NativeSegments", "Places", "places_of", "weights_of_rows"]
-
 ROWS = ("node", "begin", "end", "segment")
 SHARED = ("transition", "start", "stop", "length")
 

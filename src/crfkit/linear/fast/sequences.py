@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, pointers, ranges
 from crfkit.data.batch import Batch
-from crfkit.linear.fast.segment_rows import rows_of_segments
+from crfkit.linear.fast.segments import places_of, weights_of_rows
 from crfkit.linear.fast.steps import pairs_of
 from crfkit.linear.layout import Layout
 from crfkit.linear.margins import margin_lack
@@ -21,6 +21,7 @@ from crfkit.optimize.sequential.sequences import (
     EdgeRows,
     OneBlock,
     PerceptronSequences,
+    SegmentRows,
     Sequences,
 )
 from crfkit.structures.chains.chain import Chain, is_chain
@@ -31,21 +32,46 @@ from crfkit.structures.structure import Structure
 if TYPE_CHECKING:
     from crfkit.linear.loss import LinearLoss
 
-S = TypeVar("S", bound=Sequences)
+__all__ = ["rows_of_segments"]
 
-__all__ = [
-    "blocks_of",
-    "chains_lack",
-    "dual_lack",
-    "dual_of",
-    "margin_chains_lack",
-    "margin_chains_of",
-    "online_lack",
-    "perceptron_lack",
-    "perceptron_of",
-    "sequences_lack",
-    "sequences_of",
-]
+
+def rows_of_segments(structure: SemiMarkov, layout: Layout, batch: Batch, gold: Path) -> dict[str, Any]:
+    """Return the rows, their gold and their weights, by the names that `Sequences` has for them."""
+    assert gold.begin is not None
+    D, N = max(structure.max_length), batch.sequences
+    places, (row_ptr, column) = places_of(layout, batch, D), weights_of_rows(layout)
+    of = np.repeat(np.arange(N), np.diff(batch.seq_ptr))  # [P] the sequence of each position
+    kinds = 1 + places.begins + places.ends
+    sequence = np.concatenate([np.tile(of, kinds), of[places.segment // D]])  # [rows]
+    made: dict[str, Any] = {
+        "seq_ptr": pointers(np.bincount(sequence, minlength=N)),
+        "attr_ptr": places.ptr,
+        "attr": places.attr,
+        "value": places.value,
+        "label": places.labels(structure.gold_cells(batch)),
+        "row_ptr": row_ptr,
+        "column": column,
+        "segments": SegmentRows(
+            position_ptr=batch.seq_ptr,
+            begin=gold.begin.astype(np.int32),
+            place=(places.segment - batch.seq_ptr[of[places.segment // D]] * D).astype(np.int32),
+            length_cell=layout.block["length"].cell,
+            longest=D,
+            begins=places.begins,
+            ends=places.ends,
+        ),
+    }
+    if len(sequence) == len(of):
+        return made
+    order = np.argsort(sequence, kind="stable")  # [rows]
+    lengths = np.diff(places.ptr)[order]
+    taken = ranges(places.ptr[:-1][order], lengths)  # [occurrences]
+    value = None if places.value is None else places.value[taken]
+    by_sequence = {"attr_ptr": pointers(lengths), "attr": places.attr[taken], "value": value}
+    return {**made, **by_sequence, "label": made["label"][order]}
+
+
+S = TypeVar("S", bound=Sequences)
 
 
 def sequences_lack(loss: LinearLoss) -> str:

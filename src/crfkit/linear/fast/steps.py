@@ -21,9 +21,6 @@ from crfkit.structures.chains.chain import Chain
 from crfkit.structures.chains.gold import ngram_cells
 from crfkit.structures.gold import Path, Soft
 
-__all__ = ["gold_edges", "pairs_of"]
-
-
 FEWEST_LABELS = 16
 """Below this all pairs are as fast (`few_labels` in `cpp/kernels/sweep/striped_steps.hpp`)."""
 
@@ -58,11 +55,13 @@ def pairs_of(layout: Layout, chain: Chain) -> tuple[Ids, Ids, Ids] | None:
     (array([0, 0, 2, 2, 2, 2, 3], dtype=int32), array([2, 3, 0], dtype=int32), array([41, 61,  5]))
     """
     L = layout.labels
+    if L < FEWEST_LABELS:
+        return None
     cells = layout.transition_cell.astype(np.int64)
     if chain.resolved is not None:
         cells = np.concatenate([cells, np.flatnonzero(~chain.resolved.transition.ravel())])
     listed = np.unique(cells % L * L + cells // L)  # target * L + source
-    if L < FEWEST_LABELS or len(listed) > MOST_PAIRS * L * L:
+    if len(listed) > MOST_PAIRS * L * L:
         return None
     target, source = listed // L, listed % L
     ptr = np.searchsorted(target, np.arange(L + 1)).astype(np.int32)

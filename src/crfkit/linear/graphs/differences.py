@@ -13,8 +13,6 @@ from crfkit.linear.graphs.layout import cell_numbers
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import CliqueFeatures
 
-__all__ = ["GraphDifferences"]
-
 
 class GraphDifferences(SparseSums):
     """From two labelings to the weights at which their features differ.

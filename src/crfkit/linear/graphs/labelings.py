@@ -22,8 +22,6 @@ from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.score import CliqueScores
 from crfkit.structures.graphs.potentials import GraphPotentials, table_numbers
 
-__all__ = ["Labelings", "labelings_of"]
-
 #: Numbers that the labelings of all graphs may have: 2 GB.
 _MOST = 2**28
 
@@ -38,7 +36,7 @@ class Labelings:
 
 
 def labelings_of(
-    loss: GraphLoss, w: Floats, *, most: int, draws: int, seed: int, method: Method
+    loss: GraphLoss, w: Floats, *, max_labelings: int, draws: int, seed: int, method: Method
 ) -> list[Labelings]:
     """Return labelings of each graph of a loss whose labels are all known.
 
@@ -47,7 +45,7 @@ def labelings_of(
     loss : GraphLoss
     w : array [F]
         Weights of the model that draws.
-    most : int
+    max_labelings : int
         Graphs with at most this many labelings have all of them.
     draws : int
         Draws from each other graph.
@@ -59,7 +57,7 @@ def labelings_of(
     jacobian = {each.name: _jacobian(each) for each in loss.scores.cliques}
     with np.errstate(over="ignore"):
         each = np.bincount(batch.graph_of, np.log(batch.width), minlength=batch.graphs)
-    large = each > np.log(most) + 1e-9
+    large = each > np.log(max_labelings) + 1e-9
     drawn: Ids | None = None
     if large.any():
         chosen = np.flatnonzero(large)
@@ -93,7 +91,7 @@ def labelings_of(
         if numbers > _MOST:
             raise ValueError(
                 f"the labelings of {n + 1} of {batch.graphs} graphs have {numbers:.3g} features, more than "
-                f"{_MOST}; lower most={most} or draws={draws}, or train on fewer graphs"
+                f"{_MOST}; lower max_labelings={max_labelings} or draws={draws}, or train on fewer graphs"
             )
     return made
 

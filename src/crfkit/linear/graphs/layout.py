@@ -21,8 +21,6 @@ from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.structure import Slot
 
-__all__ = ["attractive_weights", "cell_numbers", "columns_of", "gold_columns", "graph_layout"]
-
 
 def attractive_weights(graph: Graph, layout: Layout) -> Bools | None:
     """Return which weights are those of attractive cliques, [F]; None where there are none."""

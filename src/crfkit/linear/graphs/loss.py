@@ -6,20 +6,20 @@ and keep the orders, forests and programs of their graphs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from crfkit._safe.cached import once
-from crfkit.arrays import Floats, Pointers
+from crfkit._safe.fields import Fields
+from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.errors import MethodError, NotCoveredError
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.graphs.margins import GraphMargins, graph_margin_lacks
-from crfkit.linear.graphs.minibatches import GraphMiniBatches
 from crfkit.linear.graphs.mistakes import DecodedGraphs, graph_perceptron_lacks
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.graphs.watch import CountedMethod, MethodStats
@@ -29,7 +29,7 @@ from crfkit.linear.loss import Joined
 from crfkit.linear.objective import Objective, View, ViewedLoss
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.problem import Latent
-from crfkit.optimize.sequential.minibatch import MiniBatches
+from crfkit.optimize.sequential.minibatch import MiniBatches, Parts
 from crfkit.optimize.sequential.sequences import PerceptronSequences
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.gold import GraphGold, gold_of_graphs
@@ -37,7 +37,55 @@ from crfkit.structures.graphs.parts import part_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.structures.structure import Scores
 
-__all__ = ["GraphLoss", "check_answers"]
+#: Parts of the data, and the most graphs of a part, where the user does not say.
+_PARTS, _MOST = 32, 64
+
+
+class GraphVisit:
+    """Some graphs of a loss; `labels` [chains, V] is where their Markov chains are."""
+
+    def __init__(self, loss: GraphLoss) -> None:
+        self.loss = loss
+        self.labels: Ids | None = None
+
+    def visit(self, w: Floats, gradient: Floats, seed: Sequence[int]) -> float:
+        """Return the loss at w [F], or an estimate, and write its gradient to `gradient` [F]."""
+        loss = self.loss
+        if not loss.objective.drawn:
+            return loss.value_and_grad(w, gradient)
+        value, by_score, self.labels = loss.objective.draw(
+            loss.potentials(w), loss.gold, loss.weight, self.labels, seed, threads=loss.threads
+        )
+        loss.scores.scatter(by_score, gradient, threads=loss.threads)
+        return value
+
+    def restore(self, state: Fields, name: str) -> None:
+        """Set `labels` to a field of a state, which must be labels of these graphs, or None."""
+        self.labels = None
+        if state.has(name):
+            width = self.loss.batch.width  # [V]
+            self.labels = state.ids(
+                name, self.loss.objective.labelings, len(width), below=int(width.max(initial=0))
+            )
+            if (self.labels >= width).any():
+                state.refuse(name, "labels that some variables do not have")
+
+
+class GraphMiniBatches:
+    """The view `crfkit.optimize.sequential.minibatch.MiniBatches` of a loss of graphs."""
+
+    def __init__(self, loss: GraphLoss) -> None:
+        self.loss = loss
+
+    def parts(self, size: int | None, seed: int) -> Parts:
+        """Return the graphs in parts of about `size`, drawn at random and then fixed."""
+        loss, N = self.loss, self.loss.batch.graphs
+        each = min(-(-N // _PARTS), _MOST) if size is None else size
+        count = max(-(-N // max(each, 1)), 1)
+        order = np.random.default_rng([seed, 0]).permutation(N)
+        chosen = [np.sort(some) for some in np.array_split(order, count)]
+        visits = [GraphVisit(loss if count == 1 else loss.part(some)) for some in chosen]
+        return Parts(visits, loss.batch.variables, loss.objective.drawn)
 
 
 class GraphLoss(ViewedLoss):
@@ -106,10 +154,17 @@ class GraphLoss(ViewedLoss):
         """Whether every local optimum is a global one."""
         if not self.objective.convex or self.objective.asks == "nothing":
             return self.objective.convex
-        if self.kind != "path" or not self.method.convex:
+        if self.kind != "path":
             return False
+        return not self.rough
+
+    @once
+    def rough(self) -> bool:
+        """Whether its sums are those of messages on cycles, or of mean field, which searches cannot trust."""
         zero = np.zeros(self.size)
-        return all(self.method.convex_on(part.scores.potentials(zero)) for part in self.blocks)
+        return self.objective.asks == "sums" and not all(
+            self.method.convex_on(part.scores.potentials(zero)) for part in self.blocks
+        )
 
     @property
     def minimizes(self) -> bool:
@@ -128,9 +183,9 @@ class GraphLoss(ViewedLoss):
         if len(self.blocks) == 1:
             self.tally.block(first=True)
             return self._evaluate(w, gradient)
-        found, so_far = np.empty_like(gradient), Joined(gradient)
+        found, so_far = np.empty_like(gradient), Joined(gradient, self.objective)
         for part in self.parts():
-            so_far.scale(part, part._evaluate(w, found), found)
+            so_far.scale(part._evaluate(w, found), float(part.weight.sum()), found)
             gradient += found
         return so_far.value
 

@@ -20,8 +20,6 @@ from crfkit.optimize.margin.view import Violations
 if TYPE_CHECKING:
     from crfkit.linear.graphs.loss import GraphLoss
 
-__all__ = ["GraphMargins", "graph_margin_lacks"]
-
 _LARGE = 64  # variables of a graph from which it is asked for alone: its plan costs more than a query
 _FEW = 4  # graphs that are asked for one by one, so that their plans are kept
 

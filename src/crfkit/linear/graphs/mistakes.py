@@ -17,8 +17,6 @@ from crfkit.optimize.sequential.rules import Rule
 if TYPE_CHECKING:
     from crfkit.linear.graphs.loss import GraphLoss
 
-__all__ = ["DecodedGraphs", "graph_perceptron_lacks"]
-
 
 def graph_perceptron_lacks(loss: GraphLoss) -> str:
     """Return why perceptrons cannot take a loss of graphs; empty where they can."""

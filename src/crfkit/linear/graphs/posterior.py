@@ -29,8 +29,6 @@ import numpy as np
 from crfkit.arrays import Floats, Pointers
 from crfkit.linear.graphs.labelings import Labelings
 
-__all__ = ["Posterior", "power_ep"]
-
 #: How much larger than the least one a change may be before sites go back.
 _GROWN = 4.0
 _SHORTEST = 0.02  # share of the way

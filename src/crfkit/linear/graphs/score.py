@@ -26,8 +26,6 @@ from crfkit.structures.graphs.clique_features import CliqueFeatures
 from crfkit.structures.graphs.potentials import GraphPotentials, Table
 from crfkit.structures.structure import Scores
 
-__all__ = ["CliqueScores", "GraphScores"]
-
 
 @dataclass(frozen=True, eq=False)
 class CliqueScores:

@@ -11,8 +11,6 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["CountedMethod", "MethodStats"]
-
 
 @dataclass
 class MethodStats:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["without"]
+__all__ = ["AbsentError", "without"]
 
 T = TypeVar("T", bound=type)
+
+
+class AbsentError(AttributeError):
+    """A verb that a kind of model does not have."""
 
 
 class _Absent:
@@ -21,7 +25,7 @@ class _Absent:
             return getattr(super(self.owner, kind), self.name)
         why = self.why(model)
         if why:
-            raise AttributeError(f"{kind.__name__} has no {self.name}: {why}")
+            raise AbsentError(f"{kind.__name__} has no {self.name}: {why}")
         return getattr(super(self.owner, model), self.name)
 
 

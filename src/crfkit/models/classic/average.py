@@ -11,12 +11,13 @@ import numpy as np
 from crfkit import inference
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats
-from crfkit.inference.graphs import GraphLabeling, GraphMarginals
+from crfkit.inference.graphs import GraphMarginals
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.graphs.posterior import Posterior
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.models.classic.absent import without
+from crfkit.models.graph_answers import GraphLabels, GraphProba
 from crfkit.models.graph_model import Given, GraphModel
 from crfkit.models.parts import Plain
 from crfkit.models.values import plain_of, value_of
@@ -24,8 +25,6 @@ from crfkit.structures.graphs.batch import GraphBatch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["AveragedModel"]
 
 
 @without(
@@ -43,7 +42,7 @@ class AveragedModel(GraphModel):
     >>> graph = Graph({"token": ["D", "N"]}, step=["token", "token"])
     >>> data = graph.batch(labels={"token": ["D", "N", "N"]}, scopes={"step": [[0, 1], [1, 2]]})
     >>> model = BayesianCRF(graph).fit(data).model_
-    >>> model.predict(data).names("token").tolist(), hasattr(model, "kbest")
+    >>> model.predict(data)["token"].tolist(), hasattr(model, "kbest")
     (['D', 'N', 'N'], False)
     """
 
@@ -112,36 +111,38 @@ class AveragedModel(GraphModel):
 
     def predict_proba(
         self,
-        batch: GraphBatch,
+        X: GraphBatch,
         *,
         given: Given = None,
         cliques: bool = False,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphMarginals:
+    ) -> GraphProba:
         """Return the probability of each label, averaged over the weights, by kind."""
         if cliques:
-            raise ValueError("averages over weights are those of variables: leave cliques out")
-        scores, used = GraphScores(self.layout, self.fitted(batch)), self.method if method is None else method
-        observed = self.given(batch, given, threads=threads).observed
+            raise ValueError("averages over weights cover variables only: leave cliques out")
+        asked = self._asked(X, threads)
+        scores, used = GraphScores(self.layout, asked.batch), self.method if method is None else method
+        observed = self.given(asked.batch, given, threads=threads).observed
         total: dict[str, Any] = {}
         drawn = self.posterior.sample(self.samples, self.random_state)
         for w in drawn:
             potentials = replace(scores.potentials(w, threads=threads), observed=observed)
             found = inference.marginals(potentials, cliques=False, method=used, threads=threads)
-            for kind in batch.graph.kinds:
+            for kind in self.graph.kinds:
                 total[kind] = total.get(kind, 0.0) + found[kind] / len(drawn)
-        return GraphMarginals(np.nan, total, {}, found.info)
+        made: GraphProba = asked.proba(GraphMarginals(np.nan, total, {}, found.info))
+        return made
 
     def predict(
         self,
-        batch: GraphBatch,
+        X: GraphBatch,
         *,
         given: Given = None,
         method: Method | str | None = None,
         threads: int | None = None,
-    ) -> GraphLabeling:
+    ) -> GraphLabels:
         """Return the label of each variable with the highest averaged probability."""
-        found = self.predict_proba(batch, given=given, method=method, threads=threads)
-        labels = {kind: p.argmax(axis=1).astype(np.int32) for kind, p in found.node.items()}
-        return GraphLabeling(labels, np.nan, found.info, self.graph.kinds)
+        found = self.predict_proba(X, given=given, method=method, threads=threads)
+        ids = {kind: p.argmax(axis=1).astype(np.int32) for kind, p in found.node.items()}
+        return GraphLabels(found.info, found.ptr, ids, np.full(X.graphs, np.nan), self.graph.kinds)

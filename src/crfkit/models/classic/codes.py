@@ -24,8 +24,6 @@ from crfkit.structures.gold import Path
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DECODERS", "Bits", "CodeModel", "Decoder", "nearest"]
-
 Bits = NDArray[np.int8]  #: [L, n] of 0 and 1
 Decoder: TypeAlias = Literal["product", "marginals", "hamming"]
 DECODERS: tuple[Decoder, ...] = get_args(Decoder)
@@ -126,7 +124,7 @@ class CodeModel(SequenceModel):
 def nearest(code: Bits, bits: Floats) -> Ids:
     """Return the label whose word differs least, in sum, from bits or their probabilities [P, n]; [P].
 
-    Of several, the first in the order of the labels.
+    Where several are, the first in the order of the labels.
 
     Examples
     --------

@@ -21,8 +21,6 @@ from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.models.parts import FeatureMap, Plain
 
-__all__ = ["FUNCTION", "Kernel", "KernelMap", "Similarity", "vectors_of", "with_columns"]
-
 Kernel: TypeAlias = Callable[[Any, Any], Any]
 
 FUNCTION: Final = "kernel is a function, which a file cannot keep: use a kernel that has a name, or pickle"

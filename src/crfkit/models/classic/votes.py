@@ -21,10 +21,8 @@ from crfkit.structures.gold import Path
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["QUERIES", "VOTING", "VotedModel", "Voting"]
-
-Voting = Literal["positions", "labelings"]
-VOTING: Final = ("positions", "labelings")
+Voting = Literal["positions", "sequences"]
+VOTING: Final = ("positions", "sequences")
 #: Verbs that need probabilities, or one sum of weights.
 QUERIES: Final = (
     "predict_proba",
@@ -104,7 +102,7 @@ class VotedModel(SequenceModel):
         own = {f.name: getattr(self, f.name) for f in fields(SequenceModel)}
         plain = SequenceModel.unchecked(**own)
         each = [replace(plain, w=w)._path(batch, threads=threads).label for w in self.voters]  # [V][P]
-        if self.voting == "labelings":
+        if self.voting == "sequences":
             return Path(batch.seq_ptr, _favorites(np.array(each), self.votes, batch.seq_ptr))
         tally, rows = np.zeros((batch.positions, L)), np.arange(batch.positions)
         for label, votes in zip(each, self.votes.tolist(), strict=True):
@@ -112,7 +110,7 @@ class VotedModel(SequenceModel):
         return Path(batch.seq_ptr, tally.argmax(axis=1).astype(np.int32))
 
     def _decode(self, X: Any, constraints: Any = None, **options: Any) -> NoReturn:
-        raise ValueError("labels are decided by votes: leave given, method and constraints out")
+        raise ValueError("labels are chosen by votes; leave given, method and constraints out")
 
 
 def _favorites(found: Ids, votes: Pointers, seq_ptr: Pointers) -> Ids:

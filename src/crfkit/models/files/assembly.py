@@ -26,8 +26,6 @@ from crfkit.models.model import Names, SequenceModel
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Constraint
 
-__all__ = ["Sorted", "Triples", "assemble", "check_steps", "decoded"]
-
 Integers = NDArray[np.int64]
 
 
@@ -71,7 +69,7 @@ class Sorted:
 
 
 def check_steps(labels: int, size: int) -> None:
-    """Refuse more steps between labels than a file of so many bytes can mean: the model has a table of them.
+    """Refuse more steps between labels than a file of this size can mean: the model has a table of them.
 
     Examples
     --------

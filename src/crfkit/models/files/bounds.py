@@ -22,8 +22,6 @@ import numpy as np
 
 from crfkit.models.store import Array
 
-__all__ = ["TABLE_BYTES", "check_cells", "room_for"]
-
 TABLE_BYTES = 1 << 29  #: of the rows of weights that are spread out; the default of layouts
 _CELLS = 1 << 24  # 128 MB: 4095 labels, or 256 labels and order 2
 _CELLS_PER_BYTE = 8
@@ -50,7 +48,7 @@ def check_cells(cells: int, arrays: Mapping[str, Array], what: str) -> None:
 
 
 def room_for(cells: int, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the array that a file of these arrays has to hold too, for tables of so many cells; mostly none.
+    """Return the array that a file of these arrays has to hold too, for tables of `cells` cells; mostly none.
 
     Examples
     --------

@@ -23,8 +23,6 @@ from crfkit.data.dataset import ALPHABET_OF
 from crfkit.linear.plan import Block
 from crfkit.models.model import SequenceModel
 
-__all__ = ["compacted", "without_idle"]
-
 _FEW = 0.1  # of the names: a model that keeps fewer may know few attributes of any data
 
 

@@ -15,8 +15,6 @@ from crfkit.models.files.pickled import refuse_pickle
 from crfkit.models.model import SequenceModel
 from crfkit.models.store import file_bytes, looks_like_model_file, unzipped
 
-__all__ = ["guess_kind", "load", "load_bytes", "read_model", "read_model_bytes", "write_model"]
-
 
 def guess_kind(data: bytes | memoryview) -> Kind | None:
     """Return the kind of model file that begins with these bytes; None: not a known one.
@@ -49,7 +47,7 @@ def read_model(
         What the file is; guessed from its beginning when it is not given. CRF++'s may be text or binary,
         MALLET's are those that ``CRF.print`` writes.
     encoding : str
-        Of the names in foreign files.
+        Encoding of the names in foreign files.
     mapped : bool
         Map the file instead of reading it into memory: processes share what they use of it. Do not change the
         file while it is mapped: answers would be wrong, and where it is cut short the system ends the process
@@ -73,7 +71,7 @@ def load(
     encoding: str = "utf-8",
     mapped: bool = False,
 ) -> Any:
-    """Read a model file of any kind, gzip or plain: a `Model` (`SequenceModel` or `GraphModel`).
+    """Read a model file of crfkit, CRFsuite, CRF++, Wapiti or MALLET: a `SequenceModel` or a `GraphModel`.
 
     Parameters and errors are those of `read_model`, which reads models of sequences only. The file is read
     into memory; with ``mapped=True`` it is mapped, and must not be changed while the model is in use.
@@ -86,8 +84,8 @@ def load(
     >>> model = crfkit.train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(os.path.join(folder, "m.crf"))
-    ...     crfkit.load(os.path.join(folder, "m.crf")).labels.strings()
-    ['D', 'N']
+    ...     crfkit.load(os.path.join(folder, "m.crf")).labels
+    ('D', 'N')
     """
     return load_bytes(file_bytes(path, mapped=mapped), kind, encoding=encoding, source=os.fsdecode(path))
 
@@ -102,8 +100,8 @@ def load_bytes(
     >>> from crfkit import train
     >>> from crfkit.features import ItemExtractor
     >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
-    >>> load_bytes(model.to_bytes()).labels.strings()
-    ['D', 'N']
+    >>> load_bytes(model.to_bytes()).labels
+    ('D', 'N')
     """
     data = unzipped(data, source)
     if kind in (None, OWN) and guess_kind(data) == OWN:
@@ -122,8 +120,8 @@ def read_model_bytes(
     >>> from crfkit.models.files.crfsuite_write import crfsuite_bytes
     >>> from crfkit.features import ItemExtractor
     >>> model = train(ItemExtractor()([[["the"], ["dog"]]], [["D", "N"]]))
-    >>> read_model_bytes(crfsuite_bytes(model)).labels.strings()
-    ['D', 'N']
+    >>> read_model_bytes(crfsuite_bytes(model)).labels
+    ('D', 'N')
     """
     if kind is not None and kind not in kinds():
         raise ValueError(f"kind is {kind!r}, expected one of {', '.join(kinds())}")

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from crfkit import _native
 from crfkit.arrays import pointers
 
-__all__ = ["Spans", "lookup3", "read_spans", "read_strings", "write_strings"]
-
 _HEAD = 24 + 256 * 8
 _ORDER = 0x62445371
 _MOST_MOVES = 512  # by which a string may lie behind its place: longest_run in cpp/text/cqdb.hpp

@@ -17,8 +17,6 @@ from crfkit.models.files.plain import with_steps
 from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.model import SequenceModel
 
-__all__ = ["crfpp_text"]
-
 _LONGEST = 8191  # bytes of a line that CRF++ reads
 _MOST = (1 << 31) - 1  # weights that it counts
 
@@ -40,7 +38,7 @@ def crfpp_text(model: SequenceModel) -> bytes:
     4 U00:dog
     6 U00:the
     """
-    recipe, layout, L = model.recipe, model.layout, len(model.labels)
+    recipe, layout, L = model.recipe, model.layout, len(model.names.labels)
     refuse_lost(model, "CRF++", {"edge attributes"})
     if recipe is None:
         raise ValueError(
@@ -78,7 +76,7 @@ def crfpp_text(model: SequenceModel) -> bytes:
     head = f"version: 100\ncost-factor: 1\nmaxid: {maxid}\nxsize: {xsize}\n".encode()
     sections = [
         head,
-        b"".join(_line(label, "label") + b"\n" for label in model.labels),
+        b"".join(_line(label, "label") + b"\n" for label in model.names.labels),
         b"".join(_line(line, "template", blanks=True) + b"\n" for line in templates),
         b"".join(b"%d %b\n" % (place[i], names[i]) for i in order.tolist()),
         _digits(weights),

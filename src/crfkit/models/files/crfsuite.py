@@ -26,8 +26,6 @@ from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import SequenceModel
 from crfkit.native import usable_cores
 
-__all__ = ["FEATURE", "read_crfsuite"]
-
 #: One record of the FEAT chunk.
 FEATURE = np.dtype([("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
 _STATE, _TRANSITION = 0, 1

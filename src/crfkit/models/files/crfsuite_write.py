@@ -19,8 +19,6 @@ from crfkit.models.files.crfsuite import FEATURE
 from crfkit.models.files.refusals import refuse_lost
 from crfkit.models.model import SequenceModel
 
-__all__ = ["crfsuite_bytes", "encoded"]
-
 
 def crfsuite_bytes(model: SequenceModel) -> bytes:
     """Return the bytes of a CRFsuite model; a ValueError says what CRFsuite cannot hold.
@@ -35,7 +33,7 @@ def crfsuite_bytes(model: SequenceModel) -> bytes:
     """
     refuse_lost(model, "CRFsuite")
     model = compacted(model)
-    layout, L, A = model.layout, len(model.labels), model.layout.attributes
+    layout, L, A = model.layout, len(model.names.labels), model.layout.attributes
     kept = len(layout.node_label)
     if kept + len(layout.transition_cell) >= 1 << 27:
         raise ValueError("the model has too many weights for CRFsuite's format, which ends at 4 GiB")
@@ -46,7 +44,7 @@ def crfsuite_bytes(model: SequenceModel) -> bytes:
     features["source"][kept:] = layout.transition_cell // L
     features["label"][kept:] = layout.transition_cell % L
     features["weight"] = model.w
-    labels = write_strings(encoded(model.labels.strings(), "label"))
+    labels = write_strings(encoded(model.names.labels.strings(), "label"))
     attributes = write_strings(encoded(model.attributes.strings(), "attribute"))
     feat = b"FEAT" + _words(12 + features.nbytes, len(features)) + features.tobytes()
     at_labels = 48 + len(feat)

@@ -4,14 +4,15 @@ The container is that of all models (`crfkit.models.store`). Arrays are named by
 ``clique0_ptr`` and ``clique0_cell`` (its weights), ``clique0.bytes``, ``.begin`` and ``.slots`` (names of
 attributes, where they have names), ``clique0.cells``, ``.counts`` and ``.fixed`` (where the clique has them),
 the axes of labels as one. The description holds kinds and cliques, and how samples become graphs, where the
-model was trained on such (`crfkit.models.files.groundings`). Nothing in a file is trusted.
+model was trained on such (`crfkit.models.grounding`). Nothing in a file is trusted.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,29 +26,32 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.plan import Block
 from crfkit.models.base import FittedBy
 from crfkit.models.files.bounds import check_cells, room_for
-from crfkit.models.files.groundings import grounding_of, plain_grounding
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
-from crfkit.models.files.native import FORMAT
+from crfkit.models.files.native import FORMAT, checked_weights, weights_in_files
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.graph_model import GraphModel
+from crfkit.models.grounding import Grounding
 from crfkit.models.parts import inside, map_of, part_of, plain_parts
 from crfkit.models.store import Array, pack
 from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.structure import Slot
 
-__all__ = ["graph_model_of", "graph_pieces"]
-
 _FORMS = ("free", "symmetric", "same", "potts")
 
 
-def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -> Iterator[bytes]:
-    """Return the pieces of the file of a model of graphs; `GraphModel.save` explains the options."""
+def graph_pieces(
+    model: GraphModel,
+    *,
+    dtype: Literal["float64", "float32"] = "float64",
+    compact: bool = False,
+    notes: str | None = None,
+    license: str | None = None,
+) -> Iterator[bytes]:
+    """Return the pieces of the file of a model of graphs; `SequenceModel.save` explains the options."""
     model.check_alone()
-    if not np.isfinite(model.w).all():
-        i = int(np.argmin(np.isfinite(model.w)))
-        raise ValueError(f"w[{i}] is {model.w[i]}; a model file keeps finite weights")
-    arrays: dict[str, Array] = {"w": model.w}
+    model = _without_zeros(model) if compact else model
+    arrays: dict[str, Array] = {"w": weights_in_files(model.w, dtype)}
     cliques, training = [], model.training
     for number, (name, clique) in enumerate(model.graph.cliques.items()):
         block, key = model.layout.block[name], f"clique{number}"
@@ -67,10 +71,6 @@ def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -
         arrays.update({f"history.{name}": column for name, column in plain_history(training).items()})
     described_parts, of_parts = plain_parts(model)
     arrays.update(of_parts)
-    grounding = None
-    if model.grounding is not None:
-        grounding, tables = plain_grounding(model.grounding)
-        arrays.update(tables)
     kinds = [[kind, _plain_labels(kind, labels)] for kind, labels in model.graph.kinds.items()]
     shapes = [[model.graph.width(kind) for kind in clique.kinds] for clique in model.graph.cliques.values()]
     arrays.update(room_for(sum(len(shape) * math.prod(shape) for shape in shapes), arrays))
@@ -82,16 +82,29 @@ def graph_pieces(model: GraphModel, *, notes: str | None, license: str | None) -
         "structure": {"kind": "graph", "kinds": kinds, "cliques": cliques},
         "training": None if training is None else plain_summary(training),
         "form": None if model.form is None else str(model.form),
-        "grounding": grounding,
         **described_parts,
     }
     return pack(arrays, described)
 
 
+def _without_zeros(model: GraphModel) -> GraphModel:
+    """Return the model without weights of attributes that are 0."""
+    if model.rule:
+        raise ValueError(f"a model decided by {model.rule} has no weights to leave out; leave compact out")
+    layout, kept, blocks = model.layout, [], []
+    for block in layout.blocks:
+        w = model.w[layout.parts[block.name]]
+        keep = np.ones(len(w), np.bool_) if block.name not in model.attributes else w != 0.0
+        ptr = np.append(0, np.cumsum(keep))[block.ptr]
+        kept.append(w[keep])
+        blocks.append(replace(block, ptr=ptr.astype(block.ptr.dtype), cell=block.cell[keep]))
+    return replace(model, layout=replace(layout, blocks=tuple(blocks)), w=np.concatenate(kept))
+
+
 def _plain_labels(kind: str, labels: Any) -> int | list[str]:
     if isinstance(labels, np.ndarray):
         raise ValueError(
-            f"the variables of kind {kind!r} have different numbers of labels; a model of such is not saved"
+            f"the variables of kind {kind!r} have different numbers of labels; such a model cannot be saved"
         )
     return labels if isinstance(labels, int) else list(labels)
 
@@ -109,11 +122,8 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
         blocks.append(Block(name, name if featured[name] else None, ptr, cell))
         if featured[name] and f"{key}.begin" in arrays:
             names[name] = _names(arrays, key, len(ptr) - 1)
-    layout, w = Layout(slots, tuple(blocks)), arrays["w"]
-    if w.dtype != np.float64 or w.shape != (layout.weights,):
-        raise ValueError(f"w is {w.dtype} with shape {w.shape}, the layout needs float64 ({layout.weights},)")
-    if not np.isfinite(w).all():
-        raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
+    layout = Layout(slots, tuple(blocks))
+    w = checked_weights(arrays["w"], layout.weights)
     for name, clique in graph.cliques.items():
         if clique.attractive and (w[layout.parts[name]] < 0.0).any():
             raise ValueError(f"clique {name!r} is attractive and has weights below 0")
@@ -130,9 +140,8 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
         "attributes": names,
         "training": training,
         "form": form,
-        "grounding": grounding_of(described["grounding"], arrays, graph, layout),
         "estimator": FittedBy.of(described["estimator"], inside("estimator", arrays)),
-        "feature_map": map_of(described, arrays, names, layout),
+        "feature_map": map_of(Grounding, described, arrays, graph, layout),
         **texts,
     }
     rule = part_of("rule", described, arrays)

@@ -73,7 +73,7 @@ def checked_layout(
     Parameters
     ----------
     arrays : dict
-        Of the file: ``NAME_ptr`` and ``NAME_cell`` of each block.
+        Arrays of the file: ``NAME_ptr`` and ``NAME_cell`` of each block.
     structure : Structure
     blocks : list
         Slot and occurrences of each block, as the file describes them.

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
 
-__all__ = ["FOREIGN", "OWN", "Foreign", "Kind", "kinds", "written"]
-
 Kind: TypeAlias = str
 
 OWN: Kind = "crfkit"

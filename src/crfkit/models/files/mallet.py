@@ -26,8 +26,6 @@ from crfkit.models.files.inspect import check_labels
 from crfkit.models.model import SequenceModel
 from crfkit.structures.constraints import START, STOP, Constraint, Forbid
 
-__all__ = ["doubled", "read_mallet"]
-
 _STATE = re.compile(r'STATE NAME="(.*)" \(([0-9]{1,9}) outgoing transitions\)')
 _NAMED = re.compile(r'\s+WEIGHTS = "(.*)"')
 _DEFAULT = ": <DEFAULT_FEATURE> = "

@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,17 +48,16 @@ from crfkit.models.files.recipes import (
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
 from crfkit.models.isotonic import Isotonic
 from crfkit.models.model import Names, SequenceModel, checked_curvature
-from crfkit.models.parts import inside, map_of, part_of, plain_parts
+from crfkit.models.parts import FeatureMap, inside, map_of, part_of, plain_parts
 from crfkit.models.scores import DECISIONS
 from crfkit.models.states import HIDDEN, States
 from crfkit.models.store import Array, file_bytes, pack, unpack, unzipped
 from crfkit.structures.kinds import structure_from
 from crfkit.tags.schemes import canonical
+from crfkit.text.spec import TextSpec
 
 if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
-
-__all__ = ["FORMAT", "About", "GraphFileError", "about", "any_model_of", "model_of", "open_model", "pieces"]
 
 #: Of sequences and of graphs. Files of formats 1 to 5 have sums that are no longer read; 6 had no estimators.
 FORMAT = 7
@@ -86,8 +86,6 @@ def pieces(
     license: str | None = None,
 ) -> Iterator[bytes]:
     """Return the pieces of the file of a model; `Model.save` explains the options."""
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f'dtype is {dtype!r}, expected "float64" or "float32"')
     model.check_alone()
     model = compacted(model) if compact else without_idle(model)
     arrays: dict[str, Array] = {}
@@ -96,11 +94,7 @@ def pieces(
         arrays.update(zip((f"{name}.bytes", f"{name}.begin", f"{name}.slots"), parts, strict=True))
     blocks, of_blocks = plain_blocks(model.layout)
     arrays.update(of_blocks)
-    with np.errstate(over="ignore"):
-        arrays["w"] = model.w.astype(dtype, copy=False)
-    if not np.isfinite(arrays["w"]).all():
-        i = int(np.argmin(np.isfinite(arrays["w"])))
-        raise ValueError(f"w[{i}] is {model.w[i]}, which a file of {dtype} cannot keep")
+    arrays["w"] = weights_in_files(model.w, dtype)
     if model.curvature is not None:
         arrays["curvature"] = model.curvature
     if model.calibration is not None:
@@ -139,7 +133,22 @@ def pieces(
         described["selected"] = True
     if model.extractor is not None and model.extractor.width is not None:
         described["width"] = model.extractor.width
+    if model.numbers:
+        described["numbers"] = True
+    if model.text is not None:
+        described["text"] = model.text.to_dict()
     return pack(arrays, described)
+
+
+def weights_in_files(w: Floats, dtype: str) -> Array:
+    """Return weights as a file has them; refuse those that it cannot keep."""
+    check_choice("dtype", dtype, ("float64", "float32"))
+    with np.errstate(over="ignore"):
+        made = w.astype(dtype, copy=False)
+    if not np.isfinite(made).all():
+        i = int(np.argmin(np.isfinite(made)))
+        raise ValueError(f"w[{i}] is {w[i]}, which a file of {dtype} cannot keep")
+    return made
 
 
 def open_model(path: str | os.PathLike[str], *, mapped: bool = False) -> SequenceModel:
@@ -247,6 +256,12 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Sequenc
     extractor = _extractor(described, arrays, names["attributes"])
     if extractor is not None and extractor.recipe is not None:
         check_vectors(extractor.recipe, layout.dense)
+    if extractor is not None and extractor.numbers:
+        hidden = extractor.encoding == HIDDEN
+        spelled = [name.rpartition("/")[0] if hidden else name for name in labels]
+        wrong = next((name for name in spelled if not re.fullmatch(r"-?\d{1,19}", name, re.ASCII)), None)
+        if wrong is not None:
+            raise ValueError(f"its labels are numbers, and one is {quoted(wrong)}")
     if described.get("encoding") == HIDDEN:
         States(tuple(labels), None)  # refuses names that are not those of states
     decision = described.get("decision")
@@ -261,7 +276,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Sequenc
         "structure": structure,
         "layout": layout,
         "names": named,
-        "w": _weights(arrays["w"], layout.weights),
+        "w": checked_weights(arrays["w"], layout.weights),
         "extractor": extractor,
         "training": summary_of(described["training"], arrays),
         "constraints": globals_of(described["constraints"], structure),
@@ -270,7 +285,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Sequenc
         "curvature": None if curvature is None else checked_curvature(curvature, layout.weights),
         "selected": described.get("selected") is True,
         "estimator": FittedBy.of(described["estimator"], inside("estimator", arrays)),
-        "feature_map": map_of(described, arrays, named, layout),
+        "feature_map": map_of(FeatureMap, described, arrays, named, layout),
         **texts,
     }
     rule = part_of("rule", described, arrays)
@@ -280,9 +295,10 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Sequenc
     return model
 
 
-def _weights(w: Array, F: int) -> Floats:
+def checked_weights(w: Array, F: int) -> Floats:
+    """Return the weights of a file, [F], or refuse others."""
     if w.dtype not in (np.float64, np.float32) or w.shape != (F,):
-        raise ValueError(f"w has shape {w.shape}, the layout needs ({F},)")
+        raise ValueError(f"w is {w.dtype} with shape {w.shape}, the layout needs ({F},)")
     w = w.astype(np.float64, copy=False)
     if not math.isfinite(float(np.add.reduce(w))) and not np.isfinite(w).all():
         raise ValueError(f"w[{int(np.argmin(np.isfinite(w)))}] is not finite")
@@ -316,5 +332,9 @@ def _extractor(
         encoding=encoding,
         conjunctions=conjunctions_of(arrays.get("conjunctions"), attributes),
         width=width,
+        numbers=described.get("numbers") is True,
+        text=TextSpec.of_dict(described.get("text")),
     )
+    if made.text is not None and recipe is not None and len(recipe.columns) > 1:
+        raise ValueError("it has a tokenizer, and its recipe reads more than words")
     return None if made == ExtractorSpec() else made

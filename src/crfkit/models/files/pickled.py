@@ -6,8 +6,6 @@ import zlib
 
 from crfkit.errors import ModelFileError
 
-__all__ = ["refuse_pickle"]
-
 _LOOK = 1 << 16  # bytes in which a pickle names its first classes
 
 

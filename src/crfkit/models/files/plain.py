@@ -14,8 +14,6 @@ from crfkit.arrays import Bools
 from crfkit.features.recipe import Recipe, Template
 from crfkit.models.model import SequenceModel
 
-__all__ = ["edge_strings", "plain_transitions", "with_steps"]
-
 _MOST_WORK = 20_000_000  # letters of strings times templates that are compared
 
 

@@ -23,8 +23,6 @@ from crfkit.features.views import RESOURCES, check_arguments
 from crfkit.models.files.resources import PACK, UNPACK
 from crfkit.models.store import Array
 
-__all__ = ["check_vectors", "conjunctions_of", "plain_conjunctions", "plain_recipe", "recipe_of"]
-
 _DIALECTS = ("crfkit", "crfpp", "wapiti")
 _ALL = re.compile(r"\[\s*\.\.\s*(?:\d+\s*)?\]")
 

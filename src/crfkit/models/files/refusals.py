@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection
 from crfkit.features.recipe import Recipe
 from crfkit.models.model import SequenceModel
 
-__all__ = ["check_recipe", "refuse_lost"]
-
 _REMEDY = "save it with Model.save, or train one without"
 _NAMES = {"crfkit": "crfkit's own dialect", "crfpp": "CRF++", "wapiti": "Wapiti"}
 

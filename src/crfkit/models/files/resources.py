@@ -14,8 +14,6 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.features import Dictionary, Gazetteer
 from crfkit.models.store import Array
 
-__all__ = ["PACK", "UNPACK", "Embeddings"]
-
 
 class Embeddings(Mapping[str, Floats]):
     """Vectors of words, out of one matrix [V, K] that may be mapped.

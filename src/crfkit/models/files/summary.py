@@ -13,9 +13,8 @@ import numpy as np
 
 from crfkit._safe.printable import quoted
 from crfkit.models.store import Array
+from crfkit.text.alignment import Alignment
 from crfkit.training.events import TrainingRecord
-
-__all__ = ["plain_history", "plain_summary", "summary_of"]
 
 _NUMBERS = ("loss", "gap", "passes", "score")
 _COUNTS = ("iterations", "kept", "random_state")
@@ -35,6 +34,7 @@ def plain_summary(training: TrainingRecord) -> dict[str, Any]:
         "notes": list(training.notes),
         "versions": dict(training.versions),
         "history": list(plain_history(training)),
+        **({} if training.alignment is None else {"alignment": training.alignment.to_dict()}),
     }
 
 
@@ -73,4 +73,6 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> TrainingRecord | N
     found["end"], found["converged"] = plain.get("end", ""), plain.get("converged")
     if type(found["end"]) is not str or found["converged"] not in (None, True, False):
         raise ValueError("the summary of training is damaged: end or converged")
+    if plain.get("alignment") is not None:
+        found["alignment"] = Alignment.of_dict(plain["alignment"])
     return TrainingRecord(notes=tuple(notes), versions=versions, history=history, seconds=math.nan, **found)

@@ -22,8 +22,6 @@ from crfkit.models.model import SequenceModel
 from crfkit.structures import Chain
 from crfkit.structures.chains.local import LocalChain
 
-__all__ = ["CRF", "MAXENT", "MEMM", "read_wapiti"]
-
 MAXENT, MEMM, CRF = 0, 1, 2  #: types of models
 
 

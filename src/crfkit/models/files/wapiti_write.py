@@ -17,8 +17,6 @@ from crfkit.models.files.refusals import check_recipe, refuse_lost
 from crfkit.models.files.wapiti import CRF, MAXENT, MEMM
 from crfkit.models.model import SequenceModel
 
-__all__ = ["wapiti_text"]
-
 _LOCAL = "steps that are normalized by themselves"
 _STEPS = ("b", "b:steps", "*:steps")  # strings for plain transitions that no pattern makes
 
@@ -47,7 +45,7 @@ def wapiti_text(model: SequenceModel) -> bytes:
     1:*,
     """
     refuse_lost(model, "Wapiti", {"edge attributes", _LOCAL})
-    layout, L = model.layout, len(model.labels)
+    layout, L = model.layout, len(model.names.labels)
     kind = MAXENT if not model.layout.order else MEMM if model.structure.local else CRF
     patterns, steps = _patterns(model)
     table = model.w[layout.parts["transition"]]
@@ -81,7 +79,7 @@ def wapiti_text(model: SequenceModel) -> bytes:
         b"#rdr#%d/%d/0\n" % (len(patterns), max(columns, default=0)),
     ]
     lines += [_netstring(pattern, "pattern") for pattern in patterns]
-    lines += [b"#qrk#%d\n" % L, *(_netstring(label, "label") for label in model.labels)]
+    lines += [b"#qrk#%d\n" % L, *(_netstring(label, "label") for label in model.names.labels)]
     lines += [b"#qrk#%d\n" % len(names), *(_netstring(name, "observation") for name in names)]
     weights = zip(at[order].tolist(), w[order].tolist(), strict=True)
     lines += [b"%d=%b\n" % (i, _hexadecimal(weight)) for i, weight in weights]

@@ -1,5 +1,5 @@
 """How samples that are no graphs become graphs, and what is found for graphs the answers of samples."""
 
-from crfkit.models.grounding.base import Grounding, Samples
+from crfkit.models.grounding.base import Comparison, Grounding, Samples
 
-__all__ = ["Grounding", "Samples"]
+__all__ = ["Comparison", "Grounding", "Samples"]

@@ -6,22 +6,23 @@ predicts from the same X. It knows the graph only as an argument, and no weights
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Ids, Pointers, pointers
 from crfkit.metrics.comparison import Columns
 from crfkit.models.explanation import At
+from crfkit.models.parts import Map
 from crfkit.models.results import PerSequence
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
-
-__all__ = ["Grounding", "Samples"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,19 @@ class Samples:
         ]
 
 
-class Grounding(ABC):
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `Grounding.compared` is asked."""
+
+    graph: Graph
+    samples: Samples
+    y: Any  #: labels, in the form in which the estimator takes them
+    found: Mapping[str, Ids]  #: label ids of all variables, by kind
+    metric: Any  #: a name or a function; "auto" is what fits the labels
+    kind: str | None = None  #: the only one that counts
+
+
+class Grounding(Map):
     """How X becomes graphs, and answers about graphs what y looks like."""
 
     @abstractmethod
@@ -78,30 +91,10 @@ class Grounding(ABC):
         """
 
     @abstractmethod
-    def compared(
-        self,
-        graph: Graph,
-        samples: Samples,
-        y: Any,
-        found: Mapping[str, Ids],
-        metric: Any,
-        kind: str | None = None,
-    ) -> dict[str, Columns]:
+    def compared(self, asked: Comparison) -> dict[str, Columns]:
         """Return the labels of y and those found, ids by kind, as they are compared: by column.
 
         Foreign labels are errors, with a `DataWarning`.
-
-        Parameters
-        ----------
-        graph : Graph
-        samples : Samples
-        y : labels, in the form in which the estimator takes them
-        found : by kind
-            Label ids of all variables.
-        metric : str or function
-            "auto" is what fits the labels.
-        kind : str, optional
-            The only one that counts.
         """
 
     @abstractmethod
@@ -132,3 +125,15 @@ class Grounding(ABC):
         """Return the label of an id as a text."""
         names = graph.kinds[kind]
         return names[y] if isinstance(names, tuple) else str(y)
+
+
+def integers_of(fields: Fields, name: str) -> NDArray[np.integer[Any]]:
+    """Return different integers in order, of the type that y had."""
+    values, dtype = fields[name], fields["dtype"]
+    if not isinstance(values, list) or not all(type(v) is int for v in values):
+        fields.wrong(name, "a list of whole numbers")
+    if dtype not in (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)):
+        fields.wrong("dtype", "a type of whole numbers")
+    if values != sorted(set(values)):
+        fields.wrong(name, "different numbers in order")
+    return np.array(values, dtype=dtype)  # raises where one is too large

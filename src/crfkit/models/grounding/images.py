@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids
 from crfkit.graphs import scopes
+from crfkit.linear.layout import Layout
 from crfkit.metrics.comparison import Columns
 from crfkit.metrics.rule import check_known, judge_for
 from crfkit.models.explanation import At
-from crfkit.models.grounding.base import Grounding, Samples
+from crfkit.models.grounding.base import Comparison, Grounding, Samples, integers_of
+from crfkit.models.parts import Plain
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
-
-__all__ = ["DIRECTIONS", "PIXEL", "Images"]
 
 PIXEL: Final = "pixel"
 #: The cliques of neighbors: two with 4 neighbors of a pixel, four with 8.
@@ -29,12 +30,44 @@ DIRECTIONS: Final = ("right", "down", "right_down", "left_down")
 class Images(Grounding):
     """Images [H, W, K], with labels [H, W]."""
 
+    kind: ClassVar[str] = "images"
+    takes: ClassVar[str] = "images"
+
     features: int  #: K
     labels: NDArray[np.integer[Any]]  #: [L] of y, sorted
     void: int  #: y where there is none
     connect: int
     contrast: float | None = None  #: the variance by which neighbors count; None: all count alike
     channels: Sequence[int] | None = None  #: features that make the contrast
+
+    def plain(self) -> Plain:
+        """Return a description."""
+        plain: dict[str, Any] = {name: getattr(self, name) for name in ("features", "connect", "contrast")}
+        plain |= {"labels": self.labels.tolist(), "dtype": str(self.labels.dtype), "void": int(self.void)}
+        channels = None if self.channels is None else [int(c) for c in self.channels]
+        return {**plain, "channels": channels}, {}
+
+    @classmethod
+    def of_plain(cls, fields: Fields) -> Images:
+        """Return what a file describes."""
+        features, void, contrast, channels = (
+            fields[name] for name in ("features", "void", "contrast", "channels")
+        )
+        if type(void) is not int or fields["connect"] not in (4, 8):
+            fields.wrong("connect", "4 or 8, and void a whole number")
+        if contrast is not None and not (type(contrast) is float and 0.0 < contrast < np.inf):
+            fields.wrong("contrast", "a variance")
+        each = [] if channels is None else channels
+        if not isinstance(each, list) or not all(type(c) is int and 0 <= c < features for c in each):
+            fields.wrong("channels", "numbers of features")
+        labels = integers_of(fields, "labels")
+        return cls(fields.count("features"), labels, void, fields["connect"], contrast, channels)
+
+    def check_fits(self, names: Graph, layout: Layout) -> None:
+        """Refuse another graph."""
+        kinds = {PIXEL: tuple(map(str, self.labels.tolist()))}
+        if names.kinds != kinds or self.features != layout.rows_of("look"):
+            raise ValueError("its map is of images with other labels or features than its weights")
 
     def samples(self, X: Any, threads: int | None = None) -> Samples:
         """Read images."""
@@ -79,26 +112,18 @@ class Images(Grounding):
         ids = np.where(given == self.void, -1, np.where(known, place, L))
         return {PIXEL: ids.astype(np.int32)}
 
-    def compared(
-        self,
-        graph: Graph,
-        samples: Samples,
-        y: Any,
-        found: Mapping[str, Ids],
-        metric: Any,
-        kind: str | None = None,
-    ) -> dict[str, Columns]:
+    def compared(self, asked: Comparison) -> dict[str, Columns]:
         """Return the labels of all pixels."""
-        gold = pixels_in(y, samples)
+        gold = pixels_in(asked.y, asked.samples)
         known = gold != self.void
         check_known([gold[known].tolist()], self.labels.tolist())
         values = np.union1d(self.labels, gold[known])
         made = Columns.of_ids(
             map(str, values.tolist()),
             np.where(known, np.searchsorted(values, gold), -1),
-            np.searchsorted(values, self.labels)[found[PIXEL]],
-            samples.ptr,
-            judge_for(metric, "accuracy"),
+            np.searchsorted(values, self.labels)[asked.found[PIXEL]],
+            asked.samples.ptr,
+            judge_for(asked.metric, "accuracy"),
             unit="image",
         )
         return {PIXEL: made}
@@ -147,7 +172,7 @@ def images_in(X: Any) -> list[Floats]:
         if image.ndim != 3 or image.dtype.kind not in "fiub":
             raise ValueError(
                 f"X[{n}] has type {image.dtype} and shape {image.shape}, expected numbers [height, width, "
-                "features]; grey images are image[:, :, None]"
+                "features]; gray images are image[:, :, None]"
             )
         if images and image.shape[2] != images[0].shape[2]:
             raise ValueError(

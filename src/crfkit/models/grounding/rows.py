@@ -4,32 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids
+from crfkit.linear.layout import Layout
 from crfkit.metrics.comparison import Columns
 from crfkit.metrics.rule import judge_for
 from crfkit.models.explanation import At
-from crfkit.models.grounding.base import Grounding, Samples
+from crfkit.models.grounding.base import Comparison, Grounding, Samples, integers_of
+from crfkit.models.parts import Plain
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.clique_features import as_features
 from crfkit.structures.graphs.graph import Graph
-
-__all__ = ["Rows"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows(Grounding):
     """Rows of numbers [N, K], with labels [N, n] that are there or not."""
 
+    kind: ClassVar[str] = "rows"
+    takes: ClassVar[str] = "rows of numbers"
+
     features: int  #: K
     labels: int  #: n
-    values: NDArray[
-        np.integer[Any]
-    ]  #: what y has where a label is not there, and where it is: 0 and 1, mostly
+    values: NDArray[np.integer[Any]]  #: of y where a label is not there, and where it is: mostly 0 and 1
+
+    def plain(self) -> Plain:
+        """Return a description."""
+        plain: dict[str, Any] = {"features": self.features, "labels": self.labels}
+        return {**plain, "values": self.values.tolist(), "dtype": str(self.values.dtype)}, {}
+
+    @classmethod
+    def of_plain(cls, fields: Fields) -> Rows:
+        """Return what a file describes."""
+        values = integers_of(fields, "values")
+        if len(values) != 2:
+            fields.wrong("values", "two numbers")
+        return cls(fields.count("features"), fields.count("labels"), values)
+
+    def check_fits(self, names: Graph, layout: Layout) -> None:
+        """Refuse another graph."""
+        kinds = {str(a): 2 for a in range(self.labels)} if self.labels == len(names.kinds) else {}
+        rows = {layout.rows_of(kind) for kind in kinds if kind in layout.block}
+        if names.kinds != kinds or rows != {self.features + 1}:
+            raise ValueError("its map is of rows with other labels or features than its weights")
 
     def samples(self, X: Any, threads: int | None = None) -> Samples:
         """Read an array or a sparse matrix."""
@@ -66,26 +88,18 @@ class Rows(Grounding):
             )
         return {kind: ids[:, a].astype(np.int32) for a, kind in enumerate(graph.kinds)}
 
-    def compared(
-        self,
-        graph: Graph,
-        samples: Samples,
-        y: Any,
-        found: Mapping[str, Ids],
-        metric: Any,
-        kind: str | None = None,
-    ) -> dict[str, Columns]:
+    def compared(self, asked: Comparison) -> dict[str, Columns]:
         """Return a sequence for each row: where it has label a there is "a", elsewhere "none"."""
-        gold = self.gold(graph, samples, y)
-        kinds = [name for name in gold if kind in (None, name)]
+        gold = self.gold(asked.graph, asked.samples, asked.y)
+        kinds = [name for name in gold if asked.kind in (None, name)]
         n = len(kinds)
-        there, right = (np.column_stack([each[name] for name in kinds]) for each in (found, gold))
+        there, right = (np.column_stack([each[name] for name in kinds]) for each in (asked.found, gold))
         made = Columns.of_ids(
             [*kinds, "none"],
             np.where(right < 0, -1, np.where(right == 1, np.arange(n), n)).ravel(),
             np.where(there == 1, np.arange(n), n).ravel(),
-            n * np.arange(len(samples) + 1),
-            judge_for(metric, "sequence_accuracy"),
+            n * np.arange(len(asked.samples) + 1),
+            judge_for(asked.metric, "sequence_accuracy"),
             unit="sample",
             absent=1,
         )

@@ -2,93 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crfkit.arrays import Bools, Ids, Pointers
-from crfkit.checks import check_choice
+from crfkit._safe.fields import Fields
+from crfkit.arrays import Ids
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, labeled
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Recipe
-from crfkit.graphs.text_lines import Line, ground
-from crfkit.graphs.text_pairs import capitalized, equal_pairs, field_values
+from crfkit.graphs.text_lines import Line, graph_of, ground
+from crfkit.linear.layout import Layout
 from crfkit.metrics.comparison import Columns as LabelColumns
 from crfkit.metrics.comparison import name_of
 from crfkit.metrics.rule import check_known, judge_for, metric_for, scheme_of_rows
 from crfkit.models.explanation import At
-from crfkit.models.grounding.base import Grounding, Samples
-from crfkit.models.reading import columns_of, read
+from crfkit.models.grounding.base import Comparison, Grounding, Samples
+from crfkit.models.grounding.joined import JOINED, Joined
+from crfkit.models.parts import Plain
+from crfkit.models.reading import read
 from crfkit.models.results import PerSequence
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["JOINED", "Joined", "Sequences", "columns_in", "form_of", "label_ids"]
-
-#: The clique of pairs of positions that are found in the data.
-JOINED = "skip"
 #: One label at each position, a tuple of them, or a dict of columns.
 Form = Literal["labels", "tuples", "columns"]
-
-
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """Which two positions of a sequence belong together: those with equal values, or those that are named."""
-
-    equal: str | Callable[[Any], Any] | None = None
-    where: Literal["capitalized"] | Callable[[Any], bool] | None = "capitalized"
-    pairs: Callable[[Any], Iterable[tuple[int, int]]] | None = None
-
-    def found(self, X: Any, data: Dataset, recipe: Recipe | None) -> Ids:
-        """Return the pairs of positions, [M, 2], of X that was read as `data`."""
-        ptr = data.batch.seq_ptr
-        if self.pairs is not None:
-            return _named_pairs(self.pairs, X, ptr)
-        if recipe is None or not (self.equal is None or isinstance(self.equal, str)):
-            value = [self._value(item) for sequence in X for item in sequence]
-            names = dict.fromkeys(value)
-            number = {name: i for i, name in enumerate(names)}
-            ids = tokens = np.array([number[name] for name in value], dtype=np.int32)
-            spelled: list[Any] = [*names]
-        else:
-            field = recipe.columns[0] if self.equal is None else self.equal
-            ids, tokens, spelled = field_values(columns_of(X, recipe), field)
-        return equal_pairs(ids, ptr, where=self._allowed(spelled, tokens))
-
-    def _value(self, item: Any) -> Any:
-        if callable(self.equal):
-            return self.equal(item)
-        if self.equal is None:
-            raise ValueError("equal is not given; say what makes tokens equal: a key of items, or a function")
-        if not isinstance(item, Mapping) or self.equal not in item:
-            raise ValueError(f"equal is {self.equal!r}, but the item {item!r:.60} has no such key")
-        return item[self.equal]
-
-    def _allowed(self, spelled: list[Any], tokens: Ids) -> Bools | None:
-        if self.where is None:
-            return None
-        if callable(self.where):
-            yes: NDArray[np.bool_] = np.array([bool(self.where(token)) for token in spelled], dtype=np.bool_)
-        else:
-            check_choice("where", self.where, ("capitalized",))
-            yes = capitalized([str(token) for token in spelled])
-        return yes[tokens]
+_FURTHEST: Final = 1  #: offsets of the lines that estimators make: a position, and the one before
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences(Grounding):
     """Sequences of positions, each with a label of every column."""
 
+    kind: ClassVar[str] = "sequences"
+    takes: ClassVar[str] = "sequences"
+
     columns: tuple[str, ...]  #: the kinds
     lines: tuple[Line, ...]  #: the cliques
     form: Form
     recipe: Recipe | None = None  #: X is then rows of tokens, else features
     joined: Joined | None = None  #: of the line `JOINED`
+
+    def plain(self) -> Plain:
+        """Return a description and the arrays of the recipe; refuse functions."""
+        from crfkit.models.files.recipes import plain_recipe
+
+        recipe, tables = (None, {}) if self.recipe is None else plain_recipe(self.recipe)
+        return {
+            "columns": [*self.columns],
+            "form": self.form,
+            "lines": [
+                [one.name, [*one.kinds], [*one.offsets], one.by is not None, one.at] for one in self.lines
+            ],
+            "recipe": recipe,
+            "joined": None if self.joined is None else self.joined.plain(),
+        }, tables
+
+    @classmethod
+    def of_plain(cls, fields: Fields) -> Sequences:
+        """Return what a file describes."""
+        from crfkit.models.files.recipes import recipe_of
+
+        columns, lines = fields["columns"], fields["lines"]
+        if not isinstance(columns, list) or not all(type(name) is str for name in columns):
+            fields.wrong("columns", "a list of names")
+        if not isinstance(lines, list) or not all(map(_is_line, lines)):
+            fields.wrong("lines", "names, kinds, offsets, whether features are there, and at which end")
+        made = tuple(
+            Line(name, (*kinds,), (*at,), "X" if by else None, end) for name, kinds, at, by, end in lines
+        )
+        form: Any = fields.text("form", ("labels", "tuples", "columns"))
+        return cls((*columns,), made, form, recipe_of(fields["recipe"], fields), Joined.of_plain(fields))
+
+    def check_fits(self, names: Graph, layout: Layout) -> None:
+        """Refuse another graph."""
+        named = [kind for kind, labels in names.kinds.items() if isinstance(labels, tuple)]
+        pairs = [line.name for line in self.lines if line.paired]
+        if [*self.columns] != named or len(named) != len(names.kinds):
+            raise ValueError("its map has other columns than its graph has kinds")
+        if self.form == "labels" and len(named) != 1:
+            raise ValueError("its map gives one label at each position, and its graph has several kinds")
+        kinds = {kind: self.names(names, kind) for kind in named}
+        if graph_of(kinds, self.lines) != names or pairs != [JOINED] * (self.joined is not None):
+            raise ValueError("its map has other lines than its graph has cliques")
+        if any((line.by is None) != (layout.block[line.name].by is None) for line in self.lines):
+            raise ValueError("its map has features where its weights have none")
 
     def samples(self, X: Any, threads: int | None = None) -> Samples:
         """Read sequences, and find the pairs that are joined."""
@@ -130,31 +132,24 @@ class Sequences(Grounding):
             found[name] = np.minimum(ids, len(known)).astype(np.int32)
         return found
 
-    def compared(
-        self,
-        graph: Graph,
-        samples: Samples,
-        y: Any,
-        found: Mapping[str, Ids],
-        metric: Any,
-        kind: str | None = None,
-    ) -> dict[str, LabelColumns]:
+    def compared(self, asked: Comparison) -> dict[str, LabelColumns]:
         """Return each column, which all must be there; "auto" is the metric that fits its labels."""
-        gold = columns_in(y, self.form, self.columns)
+        graph, samples = asked.graph, asked.samples
+        gold = columns_in(asked.y, self.form, self.columns)
         if len(gold) < len(self.columns):
             raise ValueError(f"y has the columns {', '.join(gold)}; the model has {', '.join(self.columns)}")
         parts = {}
-        for name in self.columns if kind is None else [kind]:
+        for name in self.columns if asked.kind is None else [asked.kind]:
             known = self.names(graph, name)
             alphabet = Alphabet(known)
             ids = label_ids(samples, gold[name], alphabet, self.told(name))
             names = alphabet.strings()
             source = "y" if self.form == "labels" else f"y: column {name!r}"
             check_known([[names[y] for y in ids[ids >= 0].tolist()]], known, source=source)
-            judge = judge_for(metric, metric_for(known))
+            judge = judge_for(asked.metric, metric_for(known))
             scheme = scheme_of_rows(name_of(judge), known)
             parts[name] = LabelColumns.of_ids(
-                names, ids, found[name], samples.ptr, judge, scheme=scheme, source=source
+                names, ids, asked.found[name], samples.ptr, judge, scheme=scheme, source=source
             )
         return parts
 
@@ -241,7 +236,7 @@ def columns_in(y: Any, form: Form, columns: Iterable[str] | None = None, what: s
     ----------
     y : labels
     form : {"labels", "tuples", "columns"}
-        A form of one label at each position; others are told by y itself.
+        A form of one label at each position; others are seen in y itself.
     columns : names, optional
         Those of the model, for which all tuples must have a label; a dict may have some.
     what : str
@@ -282,19 +277,13 @@ def _columns(y: Any, what: str) -> dict[str, Any]:
     return {str(c): [[labels[c] for labels in sequence] for sequence in sequences] for c in range(len(first))}
 
 
-def _named_pairs(pairs: Callable[[Any], Iterable[tuple[int, int]]], X: Any, ptr: Pointers) -> Ids:
-    """Return the pairs that a function names, checked: positions of all sequences, [M, 2]."""
-    made = [np.zeros((0, 2), dtype=np.int64)]
-    for n, sequence in enumerate(X):
-        found = list(pairs(sequence))
-        if not found:
-            continue
-        array, T = np.asarray(found), int(ptr[n + 1] - ptr[n])
-        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-            raise ValueError(f"pairs of sequence {n} are {found!r:.60}, expected pairs of positions (i, j)")
-        if array.min() < 0 or array.max() >= T or (array[:, 0] == array[:, 1]).any():
-            raise ValueError(
-                f"pairs of sequence {n} must be two different positions from 0 to {T - 1}: {found!r:.60}"
-            )
-        made.append(array + int(ptr[n]))
-    return np.concatenate(made).astype(np.int32)
+def _is_line(plain: object) -> bool:
+    """Return whether a file describes a line."""
+    if not isinstance(plain, list) or len(plain) != 5:
+        return False
+    name, kinds, offsets, by, at = plain
+    texts = isinstance(kinds, list) and 1 <= len(kinds) <= 2 and all(type(k) is str for k in [name, *kinds])
+    if not texts or not isinstance(offsets, list) or len(offsets) not in (0, len(kinds)):
+        return False
+    near = all(type(o) is int and -_FURTHEST <= o <= 0 for o in offsets)
+    return near and type(by) is bool and at in ("first", "last", "both")

@@ -28,8 +28,6 @@ from crfkit.arrays import Floats
 from crfkit.objectives.penalized import Penalized
 from crfkit.structures.gold import Gold
 
-__all__ = ["Exponential"]
-
 
 @dataclass(frozen=True)
 class Exponential(Penalized):

@@ -29,8 +29,6 @@ from crfkit.structures.gold import Gold, Path
 from crfkit.structures.potentials import weighted_sum
 from crfkit.structures.structure import Trainable
 
-__all__ = ["MarginalLikelihood"]
-
 
 @dataclass(frozen=True)
 class MarginalLikelihood(Penalized):

@@ -26,9 +26,6 @@ from crfkit.arrays import Floats
 from crfkit.optimize.batch.run import BatchRun, Stopping
 from crfkit.optimize.problem import End, Penalty, State, Stopped
 
-__all__ = ["Descent", "Found", "Searching", "Trial", "Wolfe"]
-
-
 # Rounding error of an objective, relative to it: a loss is a small difference of large sums. With 1e-14 the
 # searches on CoNLL-2000 went astray as soon as the gradient had fallen to 1e-7 of its first norm.
 _NOISE = 1e-12
@@ -47,6 +44,7 @@ class Found(NamedTuple):
 
     best: Trial
     last: Trial  #: what was evaluated last
+    spent: bool = False  #: whether it ended because no evaluations were left
 
     @property
     def finite(self) -> bool:
@@ -87,8 +85,8 @@ class Wolfe:
     def search(self, phi: Callable[[float], tuple[float, float]], start: Trial, first: float) -> Found:
         """Look for a length, beginning with `first`; phi gives value and slope."""
         search = _Search(self, phi, start)
-        search.bracket(first)
-        return Found(search.best, search.last)
+        met = search.bracket(first)
+        return Found(search.best, search.last, not met and search.left == 0)
 
 
 class _Search:
@@ -108,7 +106,8 @@ class _Search:
     def high(self, there: Trial, low: Trial) -> bool:
         return self.rule._too_high(self.start, there) or there.value > low.value + self.noise
 
-    def bracket(self, length: float) -> None:
+    def bracket(self, length: float) -> bool:
+        """Search, beginning with a length; return whether the conditions are met."""
         low = self.start
         while self.left > 0:
             there = self.at(length)
@@ -116,20 +115,20 @@ class _Search:
                 return self.zoom(low, there)
             self.best = there
             if self.rule.accepts(self.start, there):
-                return None
+                return True
             if there.slope >= 0.0:
                 return self.zoom(there, low)
             guess = _minimum(low, there)
             length = min(max(guess, 2.0 * length), 10.0 * length) if isfinite(guess) else 4.0 * length
             low = there
-        return None
+        return False
 
-    def zoom(self, low: Trial, high: Trial) -> None:
+    def zoom(self, low: Trial, high: Trial) -> bool:
         before = inf
         while self.left > 0:
             width = abs(high.length - low.length)
             if width <= 1e-15 * max(low.length, high.length):
-                return
+                return False
             guess = _minimum(low, high) if width <= 0.66 * before else nan  # halve what hardly shrinks
             before = width
             there = self.at(_between(guess, low.length, high.length))
@@ -138,10 +137,11 @@ class _Search:
                 continue
             self.best = there
             if self.rule.accepts(self.start, there):
-                return
+                return True
             if there.slope * (high.length - low.length) >= 0.0:
                 high = low
             low = there
+        return False
 
 
 def _minimum(a: Trial, b: Trial) -> float:
@@ -174,11 +174,14 @@ class Searching(Stopping):
         Wolfe conditions: share of the decrease that the slope promises, share of the slope that may be left.
     max_evaluations : int
         The most evaluations of one line search.
+    jumps : bool
+        Whether the objective may jump, so that the run ends with a search that spends its evaluations.
     """
 
     c1: float = 1e-4
     c2: float = 0.9
     max_evaluations: int = 20
+    jumps: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,7 +197,7 @@ class Descent(BatchRun):
     """A run with a Wolfe line search."""
 
     def __init__(self, options: Searching, problem: Any, penalty: Penalty, w: Floats, state: State) -> None:
-        self.rule = options.rule
+        self.rule, self.jumps = options.rule, options.jumps
         self.gradient, self.spare, self.trial, self.d = (np.zeros(problem.size) for _ in range(4))
         self.least = (inf, inf)  # objective and norm of the gradient
         self.stale = 0  # iterations since one of them fell
@@ -238,7 +241,7 @@ class Descent(BatchRun):
                 found = self.search(slope)
                 if found.best.length > 0.0:
                     self._accept(found.best.length, slope)
-                    return found.best.length, self._worn()
+                    return found.best.length, self._jumped(found) or self._worn()
                 if found.finite:
                     why = "no further progress: the line search found no better point"
                     failure = Stopped(End.STUCK, why)
@@ -270,6 +273,13 @@ class Descent(BatchRun):
         self.gradient, self.spare = self.spare, self.gradient
         self.arrive()
         self.learn(length, slope)
+
+    def _jumped(self, found: Found) -> Stopped | None:
+        """Return an end if the objective jumps where the search went."""
+        if not (found.spent and self.jumps):
+            return None
+        why = f"the objective jumps: {self.rule.max_evaluations} evaluations of a search met no flat point"
+        return Stopped(End.SETTLED, why)
 
     def _worn(self) -> Stopped | None:
         """Return an end if only rounding errors are left."""

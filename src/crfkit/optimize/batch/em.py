@@ -26,8 +26,6 @@ from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
 from crfkit.optimize.options import check_counts
 from crfkit.optimize.problem import End, Latent, Penalty, Smooth, State, Stopped, view_of
 
-__all__ = ["EM"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class EM(Stopping):

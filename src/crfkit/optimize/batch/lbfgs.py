@@ -33,20 +33,17 @@ from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
 from crfkit.optimize.options import check_counts
 from crfkit.optimize.problem import Curvature, Penalty, Run, Smooth, State
 
-__all__ = ["LBFGS"]
-
 _PAIR_BYTES = 1 << 26  # for the pairs that are remembered by default
-_CACHE_BYTES = 1 << 24  # for pairs that cost next to nothing, as they stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
 class LBFGS(Searching):
-    """Limited-memory BFGS; OWL-QN by itself where the penalty has an L1 part.
+    """Limited-memory BFGS; with an L1 penalty, OWL-QN.
 
     Parameters
     ----------
     memory : int, optional
-        Pairs to remember; default: as many as 64 MB hold, from 6 to 40, and up to 200 that fit into 16 MB.
+        Pairs to remember; default: as many as 64 MB hold, from 6 to 300.
     preconditioner : {"none", "diagonal"}
         "diagonal" works on weights scaled by the diagonal of the Hessian at the start, for which it asks the
         problem (`diagonal(w)`): far fewer iterations from a good start, none gained from a bad one.
@@ -104,15 +101,16 @@ class LBFGS(Searching):
 def default_memory(vector_bytes: int) -> int:
     """Return how many pairs of vectors to remember.
 
-    On handwritten letters with 3,581 weights, a fifth of them, 200 pairs need 425 iterations, 40 need 921.
+    Each pair has to be read in each step, and saves steps. On CoNLL-2002 Spanish, l2 = 0.02, 84 pairs instead
+    of 40 save a third of the evaluations and a quarter of the time; on its first 1,200 sentences 160 instead
+    of 40 save 42 and 48 %.
 
     Examples
     --------
-    >>> [default_memory(size) for size in (8 * 3_581, 2 * 450_000, 2 * 7_400_000)]
-    [200, 37, 6]
+    >>> [default_memory(size) for size in (2 * 3_581, 2 * 450_000, 2 * 7_400_000)]
+    [300, 37, 6]
     """
-    pair = 2 * max(vector_bytes, 1)
-    return max(min(_PAIR_BYTES // pair, 40), min(_CACHE_BYTES // pair, 200), 6)
+    return max(min(_PAIR_BYTES // (2 * max(vector_bytes, 1)), 300), 6)
 
 
 class LBFGSRun(Descent):

@@ -22,8 +22,6 @@ from crfkit.arrays import Floats
 from crfkit.optimize.batch.run import BatchRun
 from crfkit.optimize.problem import Curvature, Penalty, State, Step, view_of
 
-__all__ = ["KnownDiagonal", "ScaledRun"]
-
 
 class KnownDiagonal:
     """A problem whose diagonal of the Hessian is known already."""

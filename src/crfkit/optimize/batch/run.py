@@ -14,8 +14,6 @@ from crfkit.arrays import Floats
 from crfkit.optimize.batch.vectors import Vectors
 from crfkit.optimize.problem import End, Penalty, State, Step, Stopped
 
-__all__ = ["BatchRun", "Point", "Stopping", "refuse_l1"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Stopping(Documented):

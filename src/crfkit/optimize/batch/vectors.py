@@ -15,10 +15,10 @@ the combination. s_i is kept as direction * length.
 
 How many pairs? Forty instead of six save a fifth to two thirds of the iterations (evaluations until
 certified at l2 = 2 and 0.02: CoNLL-2000 171 -> 119; a quarter of SkillSpan 259 -> 79 and 498 -> 175; an
-eighth of CoNLL-2002 Spanish 106 -> 66 and 309 -> 164), where reading them is cheap beside an evaluation. So
-vectors of many weights are kept in 16 bits, as the upper halves of floats: a quarter of the memory and of
-the time, and as many iterations (79 -> 74, 175 -> 184, 66 -> 67, 164 -> 163). Products are taken of what is
-kept, so that H is positive definite whatever the rounding.
+eighth of CoNLL-2002 Spanish 106 -> 66 and 309 -> 164), and 300 up to half of the rest, where reading them is
+cheap beside an evaluation. So vectors of 2,048 weights and more are kept in 16 bits, as the upper halves of
+floats: a quarter of the memory and of the time, and as many iterations (79 -> 74, 175 -> 184, 66 -> 67,
+164 -> 163). Products are taken of what is kept, so that H is positive definite whatever the rounding.
 """
 
 from __future__ import annotations
@@ -36,13 +36,10 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, solved_upper
 from crfkit.native import kernels, threads_or_all
 
-__all__ = ["Kept", "KeptPairs", "Pairs", "Vectors"]
-
-
 #: A vector that is kept for long: doubles [F], or the upper halves of floats, with zeros up to a cache line.
 Kept: TypeAlias = "NDArray[Any]"
 
-_BRIEF = 1 << 16  # weights from which vectors are kept in 16 bits: fewer fit into the cache as doubles
+_BRIEF = 1 << 11  # weights from which vectors are kept in 16 bits: a quarter of what is read in each step
 _PER_THREAD = 1 << 16  # a thread takes 30 us to start, in which one thread reads so many weights
 
 
@@ -149,7 +146,7 @@ class Vectors:
     ) -> float:
         """Write -H pseudo to out and return its slope; H is that of the weights that may move."""
         recursion = _native.brief_downhill_within if self.brief else _native.downhill_within
-        return recursion(s, y, length, l1, w, pseudo, out)
+        return recursion(kernels, s, y, length, l1, w, pseudo, out)
 
     def move_in_orthant(
         self, l1: Floats, w: Floats, pseudo: Floats, direction: Floats, length: float, out: Floats
@@ -257,8 +254,18 @@ class Pairs(KeptPairs):
     def clear(self) -> None:
         """Forget everything."""
         super().clear()
-        self.sy = self.yy = np.zeros((0, 0))  # [k, k]
+        self._room = np.zeros((2, 0, 0))  # for `sy` and `yy`
         self.sg = self.yg = np.zeros(0)  # [k] products with the gradient of now
+
+    @property
+    def sy(self) -> Floats:
+        """Products s_i.y_j for i <= j, [k, k]; the others are not known, nor needed."""
+        return self._room[0, : len(self.s), : len(self.s)]
+
+    @property
+    def yy(self) -> Floats:
+        """Products y_i.y_j, [k, k]."""
+        return self._room[1, : len(self.s), : len(self.s)]
 
     def add(self, direction: Floats, length: float, y: Floats, gradient: Floats) -> bool:
         """Remember s = length * direction and y; take the products with the present gradient.
@@ -276,10 +283,19 @@ class Pairs(KeptPairs):
             return False
         kept = self._append(s_kept, y_kept, length)
         self.sg, self.yg = s_dot[kept, 1], y_dot[kept, 1]
-        below = np.append(np.zeros(k), s_dot[k, 0])  # s_i.y_j for i > j is not known, nor needed
-        self.sy = _bordered(self.sy, below, s_dot[:, 0])[kept, kept]
-        self.yy = _bordered(self.yy, y_dot[:, 0], y_dot[:, 0])[kept, kept]
+        if kept.start:
+            self._room[:, :-1, :-1] = self._room[:, 1:, 1:]
+        self._border(k - kept.start, s_dot[kept, 0], y_dot[kept, 0])
         return True
+
+    def _border(self, k: int, sy: Floats, yy: Floats) -> None:
+        """Put products with a new y behind those of k pairs."""
+        if len(self._room[0]) == k:
+            before, m = self._room, min(max(2 * k, 16), self.memory)
+            self._room = np.zeros((2, m, m))
+            self._room[:, :k, :k] = before
+        self._room[0, : k + 1, k] = sy
+        self._room[1, : k + 1, k] = self._room[1, k, : k + 1] = yy
 
     def downhill(self, gradient: Floats, square: float, out: Floats) -> float:
         """Write -H gradient to out and return its product with the gradient, of which `square` is |.|^2."""
@@ -305,19 +321,10 @@ class Pairs(KeptPairs):
         """Restore a state."""
         super().recall(state)
         k = len(self.length)
-        self.sy, self.yy = (state.floats(f"pairs_{name}", k, k) for name in ("sy", "yy"))
+        self._room = np.array([state.floats(f"pairs_{name}", k, k) for name in ("sy", "yy")]).reshape(2, k, k)
         self.sg, self.yg = (state.floats(f"pairs_{name}", k) for name in ("sg", "yg"))
         if not (np.diagonal(self.sy) > 0.0).all() or not (np.diagonal(self.yy) > 0.0).all():
             state.refuse("pairs_sy", "not that of pairs along which the objective curves upwards")
 
 
 _SMALL = ("sy", "yy", "sg", "yg")
-
-
-def _bordered(matrix: Floats, row: Floats, column: Floats) -> Floats:
-    """Return the matrix with one more row and column."""
-    k = len(matrix)
-    made = np.empty((k + 1, k + 1))
-    made[:k, :k] = matrix
-    made[k], made[:, k] = row, column
-    return made

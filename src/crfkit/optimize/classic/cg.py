@@ -23,8 +23,6 @@ from crfkit.optimize.batch.run import BatchRun, refuse_l1
 from crfkit.optimize.classic.steepest import ScaledDescent
 from crfkit.optimize.problem import Curvature, Differentiable, Penalty, Smooth, State, view_of
 
-__all__ = ["ConjugateGradient"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConjugateGradient(Searching):

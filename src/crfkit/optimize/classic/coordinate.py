@@ -25,8 +25,6 @@ from crfkit.optimize.options import Settling, check_above_zero
 from crfkit.optimize.problem import End, Penalty, State, Step, Stopped, evaluate, view_of
 from crfkit.optimize.sequential.sequences import Sequences, begin_at
 
-__all__ = ["BlockCoordinate", "CoordinateRun"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class BlockCoordinate(Settling):

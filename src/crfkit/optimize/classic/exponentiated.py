@@ -28,8 +28,6 @@ from crfkit.optimize.classic.marginal_dual import FactoredSequences, MarginalRun
 from crfkit.optimize.options import GapPasses, check_above_zero
 from crfkit.optimize.problem import Penalty, State
 
-__all__ = ["ExponentiatedMargin"]
-
 _NEAREST = 40  # of b: what is left of other labels than the gold ones is below rounding
 _HALVINGS = 60  # after so many, a rate is too small to change anything
 

@@ -21,8 +21,6 @@ from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.optimize.margin.certified import certified_step, inverse_strengths
 from crfkit.optimize.problem import End, Penalty, State, Step, view_of
 
-__all__ = ["FactoredChains", "FactoredSequences", "MarginalRun", "Part"]
-
 
 class Part(Protocol):
     """One labeled sequence. Scores, and changes of counts of parts, are dicts of arrays by slot.
@@ -132,7 +130,7 @@ class MarginalRun:
         self.view: Any = view_of(problem, kind, who)
         if state is None and np.any(w):
             raise ValueError(
-                f"{who} begins near the gold labels and cannot begin at given weights; leave them out, "
+                f"{who} starts near the gold labels and cannot start at given weights; leave them out, "
                 "or use Subgradient"
             )
         F = problem.size

@@ -23,8 +23,6 @@ from crfkit.optimize.options import GapRounds, check_counts
 from crfkit.optimize.problem import Penalty, State, Step, view_of
 from crfkit.optimize.sequential.sequences import begin_at
 
-__all__ = ["NSlack"]
-
 _SHARE = 0.1  # of the gap: the program of a round is solved until its own gap is so small
 _SWEEPS = 50  # over the working sets in a round, at most; in the first rounds fewer, as sets soon change
 

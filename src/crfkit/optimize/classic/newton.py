@@ -25,8 +25,6 @@ from crfkit.optimize.batch.run import BatchRun, refuse_l1
 from crfkit.optimize.options import check_counts
 from crfkit.optimize.problem import Differentiable, Penalty, Smooth, State
 
-__all__ = ["Curved", "TruncatedNewton"]
-
 
 @runtime_checkable
 class Curved(Smooth, Protocol):

@@ -27,8 +27,6 @@ from crfkit.optimize.classic.scaling import Counted, ScalingRun
 from crfkit.optimize.options import check_above_zero
 from crfkit.optimize.problem import Penalty, State, view_of
 
-__all__ = ["ParallelUpdate", "Signed"]
-
 
 class Signed(Counted, Protocol):
     """A loss as W+ and -W-, in two groups with the totals S and -S; nothing is observed."""

@@ -25,8 +25,6 @@ from crfkit.checks import check_choice
 from crfkit.optimize.batch.run import BatchRun, Stopping
 from crfkit.optimize.problem import Differentiable, End, Penalty, Smooth, State, Stopped
 
-__all__ = ["RProp"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RProp(Stopping):

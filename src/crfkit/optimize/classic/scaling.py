@@ -34,8 +34,6 @@ from crfkit.optimize.batch.run import BatchRun, Stopping, refuse_l1
 from crfkit.optimize.options import check_above_zero
 from crfkit.optimize.problem import End, Penalty, State, Stopped, view_of
 
-__all__ = ["Counted", "IterativeScaling", "scaling_update"]
-
 
 @runtime_checkable
 class Counted(Protocol):

@@ -11,8 +11,6 @@ import numpy as np
 
 from crfkit.arrays import Floats, Pointers, solved
 
-__all__ = ["maximum_on_simplex"]
-
 _ROUNDING = 1e-12  # of the largest number involved
 
 

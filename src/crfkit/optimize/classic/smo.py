@@ -33,8 +33,6 @@ from crfkit.optimize.classic.marginal_dual import FactoredChains, MarginalRun
 from crfkit.optimize.options import GapPasses
 from crfkit.optimize.problem import Penalty, State
 
-__all__ = ["SMO"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SMO(GapPasses):

@@ -11,8 +11,6 @@ from crfkit.optimize.batch.descent import Descent, Searching
 from crfkit.optimize.batch.run import BatchRun, refuse_l1
 from crfkit.optimize.problem import Differentiable, Penalty, Smooth, State
 
-__all__ = ["SteepestDescent"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SteepestDescent(Searching):

@@ -26,8 +26,6 @@ from crfkit.optimize.batch.run import refuse_l1
 from crfkit.optimize.options import GapRounds, check_above_zero
 from crfkit.optimize.problem import End, Penalty, Smooth, State, Step
 
-__all__ = ["Subgradient"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Subgradient(GapRounds):

@@ -19,8 +19,6 @@ from crfkit.optimize.options import check_counts
 from crfkit.optimize.problem import End, Penalty, State
 from crfkit.optimize.sequential.perceptron import AveragedPerceptron, MistakeDrivenRun
 
-__all__ = ["Ballot", "VotedTraining"]
-
 
 class Ballot:
     """The weight vectors with most votes, in the order in which they were made.

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, solved
 
-__all__ = ["Extrapolation"]
-
 _RIDGE = 1e-6  # of the mean squared difference, which is summed in floats
 
 

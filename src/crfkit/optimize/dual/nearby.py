@@ -26,8 +26,6 @@ from crfkit.optimize.batch.vectors import Kept, Vectors
 from crfkit.optimize.dual.passes import passes_left
 from crfkit.optimize.problem import Penalty, Smooth, State, evaluate
 
-__all__ = ["Nearby"]
-
 _MOVES = 12
 _SURE = 0.95  # of what is wanted: what is foreseen may be wrong by the rest
 _RIDGE = 1e-9  # of the mean square of the moves: they may all but depend on each other

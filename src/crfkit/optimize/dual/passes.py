@@ -8,24 +8,35 @@ their entropies, and v = sum (gold - marginals), from which w = soft(v, l1) / l2
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from crfkit import _native
 from crfkit._safe.background import Later
 from crfkit._safe.fields import Fields
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Pointers
 from crfkit.native import kernels, threads_or_all, usable_cores
 from crfkit.optimize.problem import Penalty
-from crfkit.optimize.sequential.sequences import DualSequences, Sequences
-
-__all__ = ["DualPasses", "passes_left", "strain", "strengths_of"]
+from crfkit.optimize.sequential.sequences import DualSequences
 
 _HELPS = 1.2  # processor time by wall time, below which threads wait for a core
 # Attributes of a position move together, and curve more than each does alone. Evaluations of L-BFGS, means
 # of seeds: CoNLL-2000 15.3 instead of 18.0, Penn Treebank 10.0 and 9.3, part of CoNLL-2002 20.0 and 20.5.
-_TOGETHER = 4.0
+TOGETHER = 4.0
+
+
+class Grouped(Protocol):
+    """Weights in two groups, of attributes and others: `Sequences`, here or elsewhere."""
+
+    @property
+    def row_ptr(self) -> Pointers:
+        """[A + 1] weights of each attribute."""
+        ...
+
+    def strengths(self, penalty: Penalty, who: str) -> tuple[float, float, float, float]:
+        """Return l1 and l2 of the attributes, and of all other weights."""
+        ...
 
 
 class DualPasses:
@@ -80,18 +91,24 @@ class DualPasses:
             self.threads = 1
         self.dual += gain
 
-    def begin(self, w: Floats) -> None:
-        """Set the distribution of every sequence to the one that w gives."""
-        node, edge, ends = self.arrays.scores(w, self.threads)
-        # Marginals are stored as floats: the dual at them differs from that of any distribution by at most
-        # 2^-24 of the scores that they are multiplied with.
+    def begin(self, w: Floats, arrays: DualSequences | None = None) -> None:
+        """Set the distribution of every sequence to the one that w gives, by scores of other arrays."""
+        node, edge, ends = (arrays or self.arrays).scores(w, self.threads)
+        self.rounding = self.rounding_at(node, edge)
+        self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, self.filled, self.threads)
+        self.dual += gain
+
+    def rounding_at(self, node: Floats, edge: Floats) -> float:
+        """Return what rounding may add to the dual, by the scores of rows and of transitions.
+
+        Marginals are stored as floats: the dual at them differs from that of any distribution by at most
+        2^-24 of the scores that they are multiplied with.
+        """
         rows = node.reshape(self.positions, -1)  # [P, L]; the largest of each without a copy of them
         largest = float(np.sum(np.maximum(rows.max(axis=1), -rows.min(axis=1))))
         finite = np.abs(edge[np.isfinite(edge)])
         shared = self.arrays.before if self.arrays.segments is None else 2  # tables that add to a position
-        self.rounding = 2.0**-24 * (largest + shared * self.positions * float(finite.max(initial=0.0)))
-        self.met, gain, _, _ = self.trainer.begin(kernels, node, edge, ends, self.filled, self.threads)
-        self.dual += gain
+        return 2.0**-24 * (largest + shared * self.positions * float(finite.max(initial=0.0)))
 
     def weights(self, F: int) -> Floats:
         """Return w of the distributions now, [F]."""
@@ -120,7 +137,7 @@ class DualPasses:
         """Return roughly the diagonal of the Hessian of the loss, [F], larger where weights move together."""
         diagonal = np.empty(F)
         self.trainer.diagonal(diagonal, self.threads)
-        diagonal[: self.arrays.row_ptr[-1]] *= _TOGETHER
+        diagonal[: self.arrays.row_ptr[-1]] *= TOGETHER
         return diagonal
 
     def state(self, F: int) -> dict[str, Any]:
@@ -140,7 +157,7 @@ class DualPasses:
         self.trainer.restore(state.floats("v", F), arrays)
 
 
-def strengths_of(arrays: Sequences, penalty: Penalty, F: int) -> Floats:
+def strengths_of(arrays: Grouped, penalty: Penalty, F: int) -> Floats:
     """Return l1 and l2 of attributes, then of transitions and ends, [4]; refuse an L2 penalty of 0."""
     strengths = np.array(arrays.strengths(penalty, "Dual"))
     if not (strengths[1] > 0.0 and (strengths[3] > 0.0 or arrays.row_ptr[-1] == F)):

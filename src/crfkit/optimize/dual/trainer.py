@@ -7,10 +7,9 @@ towards the answer that the present weights give (cpp/kernels/learn/dual.hpp has
   The best step of each visit follows from the gap of its sequence; there is no rate to choose.
 - ``step="exponentiated"``: online exponentiated gradient (Collins et al. 2008; Gupta 2005, section 2.4.2).
 
-Either takes a third or more off the gap with every pass; far from the optimum nothing is as fast. Close
-to it L-BFGS on weights scaled by the diagonal of the Hessian is quicker (`finish`). The certificate is the
-bound that a gradient gives, at weights near those of L-BFGS (`nearby.py`); where that is foreseen to take
-long, it comes from the dual again, begun anew at the weights that were found.
+Either takes a third or more off the gap with every pass; close to the optimum L-BFGS on weights scaled by the
+diagonal of the Hessian is quicker (`finish`). The certificate is the bound of a gradient near its weights
+(`nearby.py`); where that is foreseen to take long, it comes from the dual again, begun anew at them.
 """
 
 from __future__ import annotations
@@ -31,10 +30,9 @@ from crfkit.optimize.batch.vectors import Vectors
 from crfkit.optimize.dual.extrapolate import Extrapolation
 from crfkit.optimize.dual.nearby import Nearby
 from crfkit.optimize.dual.passes import DualPasses, passes_left, strain, strengths_of
+from crfkit.optimize.dual.shared import SharedPasses, SharedSequences
 from crfkit.optimize.problem import End, Optimizer, Penalty, Run, State, Step, view_of
 from crfkit.optimize.sequential.sequences import DualSequences, Prepared, begin_at
-
-__all__ = ["Dual"]
 
 _STALLED = 0.1  # of the wanted gap: a finisher that gains less in five steps has done its work
 _CERTIFYING = 8  # passes that a certificate may be foreseen to take: then the gradient is as fast
@@ -43,6 +41,7 @@ _EASY = 1000.0  # of `strain`, up to which passes are made with the penalty itse
 _EASED = 4  # passes with a stronger penalty, where that of the objective is weak
 
 Phase: TypeAlias = Literal["dual", "finish", "certify"]
+Passes: TypeAlias = DualPasses | SharedPasses
 
 
 @dataclass(frozen=True)
@@ -122,13 +121,13 @@ class DualRun:
         self.recent = Extrapolation()
         self.curvature = float(np.min(penalty.l2))
         self.near = Nearby(Vectors(problem.size, options.threads), self.curvature)
-        arrays = view_of(problem, DualSequences, "Dual")
-        self.positions = len(arrays.label)
-        strengths = strengths_of(arrays, penalty, problem.size)
-        strained = strain(arrays.occurrences, len(arrays.filled), self.curvature)
+        arrays: DualSequences | SharedSequences = view_of(problem, DualSequences, "Dual")
+        self.positions = arrays.positions
+        self.strengths = strengths_of(arrays, penalty, problem.size)
+        strained = strain(arrays.occurrences, arrays.visits, self.curvature)
         self.ease = max(strained / _EASY, 1.0) if options.finish is not None else 1.0
         self.aside, self.preparing = Aside(), Later[None](lambda: None)  # the finisher, meanwhile
-        self.sequences: DualPasses | None = None  # until the dual is left for good
+        self.sequences: Passes | None = None  # while there are passes: they take much memory
         kept = None if state is None else Fields.of(state)
         if kept is not None and kept.text("left"):
             self._recall(kept)
@@ -137,22 +136,36 @@ class DualRun:
             self.left = "the L2 penalty is weak, and it begins at given weights"
             self._start(problem)
             return
-        if options.finish is not None and threads_or_all(options.threads) > 1:
+        if kept is not None and kept.text("phase") == "finish":
+            self._recall(kept)
+            return
+        alone = isinstance(arrays, DualSequences)  # parts are prepared where they are held
+        if alone and options.finish is not None and threads_or_all(options.threads) > 1:
             self.preparing = self.aside.submit(view_of(problem, Prepared, "Dual").prepare)
-        o, exponentiated = options, options.step == "exponentiated"
         try:
-            self.sequences = DualPasses(
-                arrays, penalty, strengths, self.ease, exponentiated, o.relax, o.seed, o.threads
-            )
+            self.sequences = self._passes(arrays)
             self.sequences.meanwhile = self.preparing
             if kept is not None:
                 self._recall(kept)
-            elif self.w.any() or (exponentiated and arrays.segments is not None):
+            elif self.w.any() or (options.step == "exponentiated" and arrays.segments is not None):
                 # Potentials of rows alone cannot single out gold segments, as they can the labels of a chain.
                 self._begin(self.sequences)
         except BaseException:
             self.close()
             raise
+
+    def _passes(self, arrays: DualSequences | SharedSequences) -> Passes:
+        o, exponentiated = self.options, self.options.step == "exponentiated"
+        given = (self.penalty, self.strengths, self.ease, exponentiated, o.relax, o.seed, o.threads)
+        if isinstance(arrays, SharedSequences):
+            return SharedPasses(arrays, *given)
+        return DualPasses(arrays, *given)
+
+    def _end_passes(self) -> None:
+        """Let go of the marginals."""
+        if isinstance(self.sequences, SharedPasses):
+            self.sequences.close()
+        self.sequences = None
 
     def close(self) -> None:
         """End what runs beside the steps; for whoever makes no more of them."""
@@ -176,7 +189,7 @@ class DualRun:
         if met <= 10.0 * enough:
             self.recent.add(self.w)
         if met <= enough and self.ease == 1.0:
-            return self._close(objective, self.sequences)
+            return self._close(objective)
         if self.options.finish is not None:
             self.left = self._too_slow()
             if self.left:
@@ -206,12 +219,15 @@ class DualRun:
         fell = f"in pass {self.passes} its gap was {self.gaps[-1]:.2g} of the objective after "
         return f"{fell}{self.gaps[-2]:.2g} in the one before"
 
-    def _close(self, objective: float, sequences: DualPasses) -> Step:
+    def _close(self, objective: float) -> Step:
         """Go on with the finisher near the optimum, on weights scaled by the diagonal of the Hessian."""
+        assert self.sequences is not None
         if self.options.finish is None:
-            return self._certify_anew(self._objective(), sequences)
+            return self._certify_anew(self._objective(), self.sequences)
         self.w, self.recent = self.recent.weights(), Extrapolation()
-        self._start(KnownDiagonal(self.problem, sequences.diagonal(len(self.w))))
+        diagonal = self.sequences.diagonal(len(self.w))
+        self._end_passes()
+        self._start(KnownDiagonal(self.problem, diagonal))
         return self._report(objective, np.nan, np.nan)
 
     def _leave(self) -> None:
@@ -219,7 +235,7 @@ class DualRun:
 
         The diagonal of the Hessian far from the optimum is that of another function, so there is none.
         """
-        self.sequences = None
+        self._end_passes()
         self.preparing.result()
         now = self._objective()
         after, self.w = self.w, np.zeros_like(self.w)
@@ -261,12 +277,13 @@ class DualRun:
             return self._report(self.best, norm, gap, why + self._reason_for_leaving(), End.CONVERGED)
         self.objectives = [*self.objectives, step.objective][-6:]
         gained = (self.objectives[0] - step.objective) / abs(step.objective)
-        if self.sequences is None:
+        if self.left:
             why = step.stopped and step.stopped + self._reason_for_leaving()
             return self._report(step.objective, step.gradient_norm, gap, why, step.end)
         stalled = len(self.objectives) == 6 and gained < _STALLED * self.options.gap
         if step.stopped or (stalled and self.near.left(wanted) > _EVALUATIONS):
-            return self._certify_anew(step.objective, self.sequences)
+            passes = self._passes(view_of(self.problem, DualSequences, "Dual"))
+            return self._certify_anew(step.objective, passes)
         return self._report(step.objective, step.gradient_norm, np.nan)
 
     def _look_nearby(self, run: Any, wanted: float) -> None:
@@ -285,12 +302,15 @@ class DualRun:
     def _reason_for_leaving(self) -> str:
         return f" (L-BFGS went on after {self.passes} passes of the dual: {self.left})" if self.left else ""
 
-    def _certify_anew(self, objective: float, sequences: DualPasses) -> Step:
+    def _certify_anew(self, objective: float, sequences: Passes) -> Step:
         """Begin the dual at the present weights: from here on its value is an exact bound."""
-        self.phase, self.best = "certify", objective
+        self.phase, self.best, self.sequences = "certify", objective, sequences
         self.near = Nearby(self.near.vectors, self.curvature)
         self.finisher = None  # its history is as large as a dozen weight vectors
-        self._begin(sequences)
+        if isinstance(sequences, SharedPasses) and self.options.finish is None:
+            sequences.measure(self.w)  # it knows its dual exactly, and would be long in coming back to it
+        else:
+            self._begin(sequences)
         self.gaps = []
         return self._certified(sequences)
 
@@ -307,7 +327,7 @@ class DualRun:
                 self.w = before
         return self._certified(self.sequences)
 
-    def _certified(self, sequences: DualPasses) -> Step:
+    def _certified(self, sequences: Passes) -> Step:
         bound = sequences.bound(len(self.w))
         self.gaps = [*self.gaps, (self.best - bound) / abs(self.best) if self.best else 0.0][-3:]
         self.bound = max(self.bound, bound)
@@ -330,7 +350,8 @@ class DualRun:
     def _certify_by_gradient(self) -> None:
         """Go on with the finisher until its gradient bounds the gap: the dual is foreseen to take longer."""
         self.left = f"to certify the last digits it would have taken more than {_CERTIFYING} passes"
-        self.sequences, self.before = None, self.evaluations
+        self._end_passes()
+        self.before = self.evaluations
         self._start(self.problem)
 
     def _report(
@@ -339,11 +360,11 @@ class DualRun:
         done = self.passes + self.evaluations
         return Step(objective, gradient_norm, evaluations=done, gap=gap, stopped=stopped, end=end)
 
-    def _pass(self, sequences: DualPasses, threshold: float) -> None:
+    def _pass(self, sequences: Passes, threshold: float) -> None:
         sequences.run(self.passes, threshold)
         self.passes += 1
 
-    def _begin(self, sequences: DualPasses) -> None:
+    def _begin(self, sequences: Passes) -> None:
         sequences.begin(self.w)
         self.passes += 1
 

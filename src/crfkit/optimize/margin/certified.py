@@ -20,8 +20,6 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Pointers
 from crfkit.optimize.problem import End, Penalty, Step
 
-__all__ = ["ShareWeights", "certified_step", "inverse_strengths"]
-
 
 class ShareWeights:
     """The weights of shares, which move with them.

@@ -26,8 +26,6 @@ from crfkit.optimize.margin.certified import certified_step, inverse_strengths
 from crfkit.optimize.options import GapRounds, check_above_zero, check_counts
 from crfkit.optimize.problem import Convex, Penalty, Smooth, State, Step, view_of
 
-__all__ = ["OneSlack"]
-
 _TURNS = 200  # of shares and multipliers
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from crfkit.arrays import Floats, Pointers, pointers, ranges
 from crfkit.optimize.sequential.sequences import Sequences
 
-__all__ = ["MarginChains", "MarginSequences", "Violations"]
-
 
 class MarginChains(Sequences):
     """Labeled sequences of a max-margin loss, for native visits."""

@@ -24,8 +24,6 @@ from crfkit.optimize.margin.certified import ShareWeights
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.working_set import WorkingSet
 
-__all__ = ["SparseVisits", "Visits"]
-
 _ROUNDING = 1e-12
 _IDLE = 10  # visits after which a labeling without a share is forgotten
 

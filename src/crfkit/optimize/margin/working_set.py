@@ -11,8 +11,6 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.optimize.classic.simplex import maximum_on_simplex
 from crfkit.optimize.margin.certified import ShareWeights
 
-__all__ = ["WorkingSet"]
-
 
 class WorkingSet:
     """Labelings of one sequence: [k, u] amounts at the u places that they have between them."""

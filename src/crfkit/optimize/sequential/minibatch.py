@@ -36,8 +36,6 @@ from crfkit.optimize.options import Settling, check_above_zero, check_counts
 from crfkit.optimize.problem import End, Penalty, State, Step, Stopped, evaluate, view_of
 from crfkit.optimize.sequential.sequences import begin_at
 
-__all__ = ["MiniBatch", "MiniBatches", "Visited"]
-
 Rule = Literal["sgd", "adagrad", "adam"]
 _ETA: dict[str, tuple[float, float]] = {"sgd": (0.2, 0.1), "adagrad": (0.1, 0.0), "adam": (0.02, 0.1)}
 _FIRST, _SECOND = 0.9, 0.999  # how much Adam keeps of its means

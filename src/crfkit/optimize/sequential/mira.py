@@ -29,8 +29,6 @@ from crfkit.optimize.problem import End, Penalty, State
 from crfkit.optimize.sequential.perceptron import Averaging, MistakeDrivenRun, MistakeRule
 from crfkit.optimize.sequential.rules import BOUNDED, PASSIVE, Rule
 
-__all__ = ["MIRA", "CrfppMIRA"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MIRA(Averaging):

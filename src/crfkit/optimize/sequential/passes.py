@@ -1,29 +1,108 @@
 """A run of stochastic passes: rates, stopping rule and state; the steps themselves are native.
 
-`visits.py` says in which order sequences are visited. Every weight is up to date at the end of a pass, not of
-a block: steps that were left out for weights that no sequence touched are made then.
+Every weight is up to date at the end of a pass, not of a block: steps that were left out for weights that no
+sequence touched are made then.
+
+Pass p visits the blocks in random order, and the sequences of each block in random order, drawn by one
+generator seeded with (seed, p): the number of the pass is all the state that there is, and data in one block
+are visited in the same order as data in memory. One block is in memory at a time, and the next on its way.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
 
 import numpy as np
 
 from crfkit import _native
+from crfkit._safe.background import ahead
 from crfkit._safe.fields import Fields
-from crfkit.arrays import Floats
+from crfkit.arrays import Floats, Pointers
 from crfkit.native import kernels
 from crfkit.optimize.options import Settling
-from crfkit.optimize.problem import End, Penalty, State, Step, Stopped, evaluate
+from crfkit.optimize.parts import Parts
+from crfkit.optimize.problem import End, Penalty, State, Step, Stopped, evaluate, view_of
 from crfkit.optimize.sequential.sequences import SequenceBlocks, begin_at
-from crfkit.optimize.sequential.visits import Visit, Visits
 
-__all__ = ["ByPasses", "PassRun", "Strengths"]
+if TYPE_CHECKING:
+    from crfkit.optimize.sequential.mixed import MixedPassRun
+
+Visit = tuple[int, Pointers]  # a block, and places among its sequences that are not empty
+
+
+class Visits:
+    """Labeled sequences in blocks.
+
+    Parameters
+    ----------
+    problem
+        A loss with `SequenceBlocks`.
+    who : str
+        The optimizer, for messages.
+    """
+
+    def __init__(self, problem: Any, who: str) -> None:
+        blocks = view_of(problem, SequenceBlocks, who)
+        self.sizes = blocks.sizes(who)  #: [blocks] sequences that are not empty
+        self._load = blocks.block
+        first = self._load(0)
+        none = np.zeros(0, dtype=np.int32)
+        zero = np.zeros(1, dtype=np.int64)
+        #: the layout of the weights, without any sequence
+        self.layout = replace(
+            first,
+            seq_ptr=zero,
+            attr_ptr=zero,
+            attr=none,
+            value=None,
+            label=none,
+            weight=None,
+            edges=first.edges and first.edges._replace(ptr=zero, attr=none, value=None),
+        )
+        self._last: tuple[int, _native.CompiledSequences, Pointers] | None = None
+
+    @property
+    def total(self) -> int:
+        """Sequences that are not empty, N."""
+        return int(self.sizes.sum())
+
+    def plan(self, seed: int, number: int) -> Iterator[Visit]:
+        """Yield the visits of a pass, counted from 1."""
+        generator = np.random.default_rng([seed, number])
+        for block in generator.permutation(len(self.sizes)).tolist():
+            yield block, generator.permutation(self.sizes[block])
+
+    def sample(self, seed: int, count: int) -> list[Visit]:
+        """Return the first visits of pass 0, which no run makes: from as few blocks as have that many."""
+        visits = []
+        for block, places in self.plan(seed, 0):
+            visits.append((block, places[:count]))
+            count -= len(visits[-1][1])
+            if count <= 0:
+                break
+        return visits
+
+    def compiled(
+        self, trainer: _native.StochasticTrainer, visits: Iterable[Visit]
+    ) -> Generator[tuple[_native.CompiledSequences, Pointers], None, None]:
+        """Yield the blocks of some visits as the trainer takes them, and the order of their sequences."""
+
+        def make(visit: Visit) -> tuple[_native.CompiledSequences, Pointers]:
+            block, places = visit
+            if self._last is None or self._last[0] != block:
+                self._last = None
+                arrays = self._load(block)
+                self._last = block, trainer.compile(arrays.native), arrays.filled
+            _, sequences, filled = self._last
+            return sequences, filled[places]
+
+        made = map(make, visits)
+        yield from made if len(self.sizes) == 1 else ahead(made)
+
 
 Strengths: TypeAlias = tuple[float, float, float, float]  # l1, l2; the same for transitions, start and stop
 
@@ -49,8 +128,20 @@ class ByPasses(Settling, ABC):
         """Added to the roots of the sums of squares, where there are any."""
         return 0.0
 
-    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> PassRun:
+    @overload
+    def start(
+        self, problem: Parts, penalty: Penalty, w: Floats, *, state: State = None
+    ) -> PassRun | MixedPassRun: ...
+    @overload
+    def start(self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None) -> PassRun: ...
+    def start(
+        self, problem: Any, penalty: Penalty, w: Floats, *, state: State = None
+    ) -> PassRun | MixedPassRun:
         """Begin at w [F], or go on from a state."""
+        if isinstance(problem, Parts) and not hasattr(problem, "block"):  # nobody has all of its sequences
+            from crfkit.optimize.sequential.mixed import MixedPassRun
+
+            return MixedPassRun(self, problem, penalty, w, state)
         return PassRun(self, problem, penalty, w, state)
 
     def origin(self, run: PassRun) -> float:

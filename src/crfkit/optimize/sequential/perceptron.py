@@ -36,17 +36,6 @@ from crfkit.optimize.problem import End, Penalty, State, Step, view_of
 from crfkit.optimize.sequential.rules import CONFIDENCE, ONE, PASSIVE, PERCEPTRON, ROOT, Rule
 from crfkit.optimize.sequential.sequences import PerceptronSequences, begin_at
 
-__all__ = [
-    "AROW",
-    "AveragedPerceptron",
-    "Averaging",
-    "MistakeDriven",
-    "MistakeDrivenRun",
-    "MistakeRule",
-    "PassiveAggressive",
-    "Variant",
-]
-
 Variant = Literal["hard", "linear", "squared"]
 
 
@@ -123,7 +112,7 @@ class Averaging(MistakeDriven):
 
 @dataclass(frozen=True, kw_only=True)
 class AveragedPerceptron(Averaging):
-    """The averaged perceptron (Collins 2002), or the plain one; its cost is the share of wrong labels.
+    """The averaged perceptron (Collins 2002), or the plain one; its cost is the fraction of wrong labels.
 
     Examples
     --------
@@ -177,7 +166,7 @@ class PassiveAggressive(Averaging):
 
 @dataclass(frozen=True, kw_only=True)
 class AROW(MistakeDriven):
-    """Adaptive regularization of weights, with a variance for each (Mejer & Crammer 2010).
+    """Adaptive regularization of weights, with a variance for each weight (Mejer & Crammer 2010).
 
     Parameters
     ----------

@@ -8,8 +8,6 @@ import numpy as np
 
 from crfkit.arrays import Floats
 
-__all__ = ["BOUNDED", "CONFIDENCE", "ERRORS", "ONE", "PASSIVE", "PERCEPTRON", "ROOT", "Rule", "hildreth"]
-
 PERCEPTRON, PASSIVE, CONFIDENCE, BOUNDED = range(4)  # `Remedy` of cpp/shared/learned.hpp
 ONE, ROOT, ERRORS = range(3)  # `Margin` of it
 _SWEEPS = 10_000

@@ -21,18 +21,6 @@ from crfkit.optimize.sequential.rules import Rule
 
 _TABLE = 1 << 29  # most bytes of the table of weights that scores are made of
 
-__all__ = [
-    "DualSequences",
-    "EdgeRows",
-    "OneBlock",
-    "PerceptronSequences",
-    "Prepared",
-    "SegmentRows",
-    "SequenceBlocks",
-    "Sequences",
-    "begin_at",
-]
-
 
 class SegmentRows(NamedTuple):
     """What the rows of sequences stand for that are cut into segments of at most D positions.
@@ -195,6 +183,16 @@ class DualSequences(Sequences):
     """Labeled sequences as the dual takes them: chains, or segments."""
 
     pairs: tuple[Ids, Ids] | None = None  #: ptr and source of `crfkit.linear.fast.steps`; None: all steps
+
+    @property
+    def positions(self) -> int:
+        """Rows of all sequences."""
+        return len(self.label)
+
+    @property
+    def visits(self) -> int:
+        """Sequences that a pass visits."""
+        return len(self.filled)
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ step is an estimate, the losses as they were met on the way plus the exact penal
 of the pass, until the run ends by itself: then it is exact, at the weights that are kept, and costs one more
 evaluation. A loss that is not finite ends the run as "diverged", with the weights of the pass before.
 
-Data may lie in blocks on disk, one of them in memory at a time; `visits.py` says in which order they are
+Data may lie in blocks on disk, one of them in memory at a time; `passes.py` says in which order they are
 visited. What a method remembers of weights is kept from block to block, as if the data were one block.
 
 Formulas: cpp/kernels/learn/sgd.hpp. One thread; the same seed gives the same bits.
@@ -29,8 +29,6 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.optimize.options import check_above_zero, check_counts
 from crfkit.optimize.sequential.passes import ByPasses, PassRun, Strengths
-
-__all__ = ["SGD", "SGDL1", "AdaGrad"]
 
 
 @dataclass(frozen=True, kw_only=True)

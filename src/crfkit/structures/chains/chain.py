@@ -43,12 +43,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-__all__ = ["Chain", "chain_slots", "is_chain"]
-
 
 @dataclass(frozen=True)
 class Chain(Restored):
-    """A chain: its labels, its order, and what is allowed.
+    """The structure of a chain: its labels, order and constraints.
 
     Parameters
     ----------
@@ -91,7 +89,8 @@ class Chain(Restored):
         check_number("order", order, None, whole=True)
         if not 0 <= order <= 8:
             raise ValueError(f"order is {order}, expected 0 to 8")
-        check_constraints(constraints)
+        if constraints:
+            check_constraints(constraints)
         resolved = resolve(constraints, names) if names and constraints else None
         if constraints and order == 0:
             raise ValueError("constraints on transitions need a chain of order 1 or more, not 0")

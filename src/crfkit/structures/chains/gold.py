@@ -12,8 +12,6 @@ from crfkit.structures.constraints import Resolved
 from crfkit.structures.gold import Gold, GoldError, Path, Sets, Soft
 from crfkit.structures.structure import Scores
 
-__all__ = ["add_chain_counts", "check_path", "ngram_cells"]
-
 
 def ngram_cells(seq_ptr: Pointers, label: Ids, L: int, order: int) -> list[Pointers]:
     """Return the n-grams of 2, 3, ..., order + 1 labels that end at each position, each [P].
@@ -49,7 +47,7 @@ def add_chain_counts(gold: Gold, weight: Floats, L: int, order: int, counts: Sco
     ([[0.0, 2.0], [2.0, 0.0], [2.0, 0.0]], [2.0, 0.0, 2.0, 0.0])
     """
     if isinstance(gold, Sets):
-        raise ValueError("sets of labels have no counts: they depend on the weights")
+        raise ValueError("sets of labels cannot be counted: their counts depend on the weights")
     seq_ptr = gold.seq_ptr
     each = np.repeat(weight, np.diff(seq_ptr))  # [P]
     filled = np.diff(seq_ptr) > 0

@@ -22,8 +22,6 @@ from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.constraints import Constraint
 from crfkit.structures.structure import Scores
 
-__all__ = ["LocalChain", "normalized_by_step"]
-
 
 @dataclass(frozen=True)
 class LocalChain(Chain):

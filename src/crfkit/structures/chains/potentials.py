@@ -21,8 +21,6 @@ from crfkit.structures.results import Labeling, Marginals
 if TYPE_CHECKING:
     from crfkit.structures.chains.chain import Chain
 
-__all__ = ["ChainPotentials", "States", "cumulated", "shared_out"]
-
 
 class States(NamedTuple):
     """Scores of a chain by the states that the kernels see."""

@@ -23,8 +23,6 @@ from crfkit.structures.graphs.potentials import GraphPotentials, Table, as_table
 if TYPE_CHECKING:
     from crfkit.inference.estimates import Estimate
 
-__all__ = ["GraphBatch", "make_batch", "size_of"]
-
 Made = TypeVar("Made")
 
 

@@ -14,8 +14,6 @@ from crfkit.arrays import Floats, Pointers, Ragged, as_scores, pointers, ranges
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 
-__all__ = ["CliqueFeatures", "as_features"]
-
 
 @dataclass(frozen=True, eq=False)
 class CliqueFeatures(Restored):

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, Ids, as_finite_scores
 
-__all__ = ["Clique"]
-
 Form = Literal["free", "symmetric", "same", "potts"]
 _FORMS: dict[str, Form] = {"free": "free", "symmetric": "symmetric", "same": "same", "potts": "potts"}
 

@@ -20,9 +20,6 @@ from crfkit.structures.graphs.cliques import Clique
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.graphs.potentials import GraphPotentials, Table, table_numbers
 
-__all__ = ["Reduced", "without_observed"]
-
-
 #: Patterns of given labels whose cuts a batch keeps.
 _KEPT = 4
 

@@ -12,11 +12,9 @@ from crfkit.data.source import Place
 from crfkit.structures.graphs.loose import factors_of_potentials, potentials_of_list
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["load", "save"]
-
 
 def load(path: Place, *, evidence: Place | None = None, format: str | None = None) -> GraphPotentials:
-    """Read a graphical model: UAI (``.uai``, ``.LG``), libDAI's ``.fg`` or OpenGM's HDF5.
+    """Read a graphical model: UAI (``.uai``, ``.LG``), ``.fg``, OpenGM's HDF5, ``.wcsp``, ``.cfn``, ``.bif``.
 
     Scores are logarithms: a probability of 0 is -inf. Factors of one shape are one clique; the variables are
     of one kind, "variable".
@@ -27,7 +25,7 @@ def load(path: Place, *, evidence: Place | None = None, format: str | None = Non
         Text may be compressed by gzip.
     evidence : path or open file, optional
         Observed labels, as a UAI file of evidence; answers are given these.
-    format : "uai", "lg", "fg" or "opengm", optional
+    format : "uai", "lg", "fg", "opengm", "wcsp", "cfn" or "bif", optional
         Default: what the name or the content says.
 
     Examples

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from crfkit.structures.graphs.batch import GraphBatch
     from crfkit.structures.graphs.potentials import GraphPotentials, Table
 
-__all__ = [
-    "GraphGold",
-    "add_graph_counts",
-    "factor_weights",
-    "gold_of_graphs",
-    "summed_by_table",
-    "with_hamming",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class GraphGold:
@@ -93,7 +84,7 @@ def add_graph_counts(
 ) -> None:
     """Add to `counts` how often the gold takes each cell of each table, each graph times its weight [N]."""
     if gold.kind == "set":
-        raise ValueError("hidden labels have no counts: they depend on the weights")
+        raise ValueError("hidden labels cannot be counted: their counts depend on the weights")
     batch = potentials.batch
     for name, table in potentials.tables.items():
         if name not in counts:

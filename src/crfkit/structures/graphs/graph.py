@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from crfkit.structures.graphs.batch import GraphBatch
     from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = ["Graph"]
-
 
 class Graph:
     """Kinds of variables, and the cliques that score them.

@@ -14,8 +14,6 @@ from crfkit.structures.graphs.batch import make_batch
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.graphs.potentials import GraphPotentials, Table, table_numbers
 
-__all__ = ["factors_of_potentials", "potentials_of_factors", "potentials_of_list"]
-
 
 def potentials_of_factors(
     width: ArrayLike, factors: Iterable[tuple[Sequence[int], ArrayLike]]

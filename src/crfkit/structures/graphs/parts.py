@@ -17,8 +17,6 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 from crfkit.structures.graphs.potentials import GraphPotentials, Table
 
-__all__ = ["Components", "Part", "components", "part_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Part:

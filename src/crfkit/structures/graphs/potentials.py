@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from crfkit.structures.graphs.batch import GraphBatch
     from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["GraphPotentials", "Table", "as_table", "table_numbers"]
-
 #: Scores of factors that are looked up at once.
 _TERMS = 2**16
 

@@ -13,8 +13,6 @@ from crfkit.structures.constraints import Resolved
 from crfkit.structures.gold import GoldError, Path
 from crfkit.structures.structure import Scores
 
-__all__ = ["Segments", "add_segment_counts", "begins_of", "certain_segments", "check_segments", "segments_of"]
-
 
 class Segments(NamedTuple):
     """Segments of all sequences, in their order; J in all."""

@@ -9,8 +9,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lengths", "check_found", "check_lengths", "per_label"]
-
 _LONGEST = (1 << 31) - 1
 _LONG = 1000  # positions of a segment; data with longer ones may be wrong, or made to cost much
 _MOST_SEGMENTS = 1 << 26  # of such data

@@ -21,15 +21,6 @@ from crfkit.structures.segments.gold import begins_of
 if TYPE_CHECKING:
     from crfkit.structures.segments.semimarkov import SemiMarkov
 
-__all__ = [
-    "SemiMarkovPotentials",
-    "at_last_positions",
-    "between",
-    "coverage",
-    "sums_over_segments",
-    "whole_segments",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class SemiMarkovPotentials(KeptScores):

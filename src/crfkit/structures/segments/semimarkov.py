@@ -48,7 +48,7 @@ _UNBOUNDED = 1 << 30  # no segment is so long
 
 @dataclass(frozen=True)
 class SemiMarkov(Restored):
-    """Labeled segments: labels, lengths, and what is allowed.
+    """The structure of labeled segments: labels, lengths and constraints.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class SemiMarkov(Restored):
             missing = "max_length" if self._open else "labels"
             raise ValueError(
                 f"this structure has no {missing} yet: give {'it' if self._open else 'them'}, as in "
-                "SemiMarkov(['NAME', 'O'], max_length=4), or let training data say it"
+                "SemiMarkov(['NAME', 'O'], max_length=4), or take it from training data"
             )
         return max(self.max_length)
 
@@ -341,7 +341,7 @@ class SemiMarkov(Restored):
     def add_counts(self, gold: Gold, weight: Floats, counts: Scores) -> None:
         """Add to `counts` how often the gold takes each cell, each sequence times its weight [N]."""
         if not isinstance(gold, Path):
-            raise ValueError("sets of labels have no counts: they depend on the weights")
+            raise ValueError("sets of labels cannot be counted: their counts depend on the weights")
         add_segment_counts(gold, weight, len(self.labels), self._longest(), counts)
 
     def cells(self) -> int:
@@ -389,7 +389,7 @@ class SemiMarkov(Restored):
         for name, given in zip(("max_length", "min_length"), lengths, strict=True):
             whole = isinstance(given, list) and all(type(d) is int and 0 < d < 1 << 16 for d in given)
             if not whole or len(given) != len(labels):
-                raise ValueError(f"{name} is not a length for each of the {len(labels)} labels")
+                raise ValueError(f"{name} must have a length for each of the {len(labels)} labels")
         longest, shortest = lengths
         return cls(labels, longest, shortest, constraints_of(plain["constraints"], labels))
 

@@ -1,20 +1,27 @@
 """Losses of data in blocks: one block in memory at a time, and the next one being read.
 
 The loss of all data is the sum of the losses of the blocks, so that every method that asks for values and
-gradients works block by block; stochastic methods visit the sequences of one block after the other.
+gradients works block by block; stochastic methods visit the sequences of one block after the other. The dual
+and perceptrons let every block make a pass of its own (`crfkit.optimize.parts`).
 
 A block is bound to a layout of the attributes that it shows (`restrict.py`), and what its evaluations need is
-made once and kept in a temporary file beside the blocks (`store.py`), which nobody else can change. On
+made once and kept in a temporary file beside the blocks (`BlockStore`), which nobody else can change. On
 CoNLL-2000 in blocks of 100,000 positions an evaluation takes 1.6 times as long as in memory, 2.0 times in
 blocks of 25,000; bound anew each time they took 5.6 and 7.4 times as long.
+The temporary file has no name (where the system allows it), so that it goes with the process, however that
+ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import fields, replace
-from typing import Any, NamedTuple, TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,30 +33,96 @@ from crfkit.data.batch import Batch
 from crfkit.errors import NotCoveredError, warn_about
 from crfkit.linear.diagonal import BLOCK_BYTES
 from crfkit.linear.layout import Layout
-from crfkit.linear.loss import Joined, LinearLoss
-from crfkit.linear.restrict import add, restrict, take
+from crfkit.linear.loss import LinearLoss
+from crfkit.linear.restrict import add, take
+from crfkit.optimize.dual.shared import SharedSequences
 from crfkit.optimize.problem import Convex, Curvature, Differentiable, view_of
-from crfkit.optimize.sequential.sequences import SequenceBlocks, Sequences
-from crfkit.training.blocks.store import BlockStore
+from crfkit.optimize.sequential.sequences import (
+    DualSequences,
+    PerceptronSequences,
+    Prepared,
+    SequenceBlocks,
+    Sequences,
+)
+from crfkit.training.blocks.shard import Held, Shard, Summed
 from crfkit.training.blocks.stream import BlockedData
+
+__all__ = ["BlockStore"]
+
+_ALIGNED = 64  # bytes
+
+
+class BlockStore:
+    """Named arrays for each block, in one temporary file.
+
+    Parameters
+    ----------
+    folder : Path
+        Where there is room.
+
+    Examples
+    --------
+    >>> store = BlockStore(Path(tempfile.gettempdir()))
+    >>> store.put(3, {"a": np.arange(3), "b": np.zeros((2, 0))})
+    >>> 3 in store, 4 in store
+    (True, False)
+    >>> store.get(3)["a"].tolist(), store.get(3)["b"].shape
+    ([0, 1, 2], (2, 0))
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder, prefix="crfkit-", buffering=0)  # noqa: SIM115
+        finalize(self, self._file.close)
+        self._end = 0
+        #: by block: where its arrays begin, and name, type, shape and offset of each
+        self._places: dict[int, tuple[int, list[tuple[str, np.dtype[Any], tuple[int, ...], int]]]] = {}
+
+    def __contains__(self, i: int) -> bool:
+        return i in self._places
+
+    def put(self, i: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write the arrays of block i, all of them or, where that fails, none."""
+        end, places = self._end, []
+        for name, array in arrays.items():
+            self._write(end, array)
+            places.append((name, array.dtype, array.shape, end - self._end))
+            end += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        self._file.truncate(end)
+        self._places[i], self._end = (self._end, places), end
+
+    def _write(self, at: int, array: NDArray[Any]) -> None:
+        left = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        while left:
+            done = os.pwrite(self._file.fileno(), left, at)
+            left, at = left[done:], at + done
+
+    def get(self, i: int) -> dict[str, NDArray[Any]]:
+        """Return the arrays of block i, which stay in the file until they are used."""
+        begin, places = self._places[i]
+        data = np.memmap(self._file, dtype=np.uint8, mode="r", offset=begin)
+        made = {}
+        for name, dtype, shape, offset in places:
+            size = dtype.itemsize * int(np.prod(shape))
+            made[name] = np.asarray(data[offset : offset + size]).view(dtype).reshape(shape)
+        return made
+
 
 V = TypeVar("V")
 
 #: The views that a loss of data in blocks can have.
-BLOCKWISE: tuple[type, ...] = (Convex, Differentiable, Curvature, SequenceBlocks)
+BLOCKWISE: tuple[type, ...] = (
+    Convex,
+    Differentiable,
+    Curvature,
+    SequenceBlocks,
+    DualSequences,
+    PerceptronSequences,
+    Prepared,
+)
 
-__all__ = ["BLOCKWISE", "Block", "BlockedProblem"]
 
-
-class Block(NamedTuple):
-    """The loss of one block as a function of some of the weights."""
-
-    problem: LinearLoss
-    shown: Ids  #: the attributes that it has, in the layout of all
-
-
-class BlockedProblem:
-    """The loss of data in blocks as a function of the weights.
+class SummedProblem(ABC):
+    """The loss of data in blocks, wherever they are evaluated: what holds for it follows from one block.
 
     Parameters
     ----------
@@ -57,6 +130,100 @@ class BlockedProblem:
     layout : Layout
     bind : function of a layout and a batch
         Gives the loss of one block: ``lambda layout, block: objective.bind(layout, structure, block)``.
+    """
+
+    views: tuple[type, ...] = BLOCKWISE  #: that it can have
+    where: str = "data in blocks: it needs all of them in memory"  #: why it has no others
+
+    def __init__(
+        self, data: BlockedData, layout: Layout, bind: Callable[[Layout, Batch], LinearLoss]
+    ) -> None:
+        self.data, self.layout, self._bind = data, layout, bind
+        self.kind = "set" if "set" in data.kinds else data.kinds[0]
+
+    @property
+    def size(self) -> int:
+        """Number of weights, F."""
+        return self.layout.weights
+
+    @property
+    def notes(self) -> list[str]:
+        """What the summary of a training says about it."""
+        return []
+
+    @once
+    def whole(self) -> LinearLoss:
+        """A block bound to all weights: what holds for its objective and structure holds for all blocks."""
+        return self._bind(self.layout, self.data.block(0))
+
+    @property
+    def convex(self) -> bool:
+        """Whether every local optimum is a global one."""
+        return self.whole.objective.convex and self.kind != "set"
+
+    @property
+    def minimizes(self) -> bool:
+        """Whether minimizing it trains a model."""
+        return self.whole.minimizes
+
+    def lacks(self, kind: type) -> str:
+        """Return why this loss has no such view; empty where it has one."""
+        if kind in (SequenceBlocks, DualSequences, PerceptronSequences) and self.kind != "path":
+            return "partial labels" if self.kind == "set" else "soft labels"
+        return self.whole.lacks(kind) if kind in self.views else self.where
+
+    def view(self, kind: type[V]) -> V:
+        """Return the view of this loss that an optimizer needs."""
+        against = self.lacks(kind)
+        if against:
+            raise NotCoveredError(against)
+        sequences, positions, occurrences = self.data.sizes[:, :3].sum(axis=0).tolist()
+        if kind is DualSequences:
+            return cast(V, SharedSequences(self, sequences, positions, occurrences))
+        if kind is PerceptronSequences:
+            from crfkit.optimize.sequential.mixed import MixedSequences  # few need it
+
+            return cast(V, MixedSequences(self))
+        return cast(V, self)
+
+    @abstractmethod
+    def value_and_grad(self, w: Floats, gradient: Floats) -> float:
+        """Return the loss at w [F], and write its gradient to `gradient` [F]."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> dict[int, Ids]:
+        """The attributes that each block shows; those that say nothing about labels are left out."""
+
+    @abstractmethod
+    def ask(
+        self,
+        function: Callable[..., Any],
+        given: Callable[[int], tuple[Any, ...]],
+        numbers: Collection[int] | None = None,
+        keep: bool = False,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each block and ``function(held, *given(number))``, in order of the blocks.
+
+        `numbers` names some of them; `keep`: what the function keeps with a block is wanted again.
+        """
+
+    def take(self, i: int, w: Floats) -> Floats:
+        """Return those of all weights [F] that block i shows."""
+        return take(self.layout, self.shown[i], w)
+
+    def add(self, i: int, part: Floats, sums: Floats) -> None:
+        """Add what belongs to the weights of block i to all weights [F]."""
+        add(self.layout, self.shown[i], part, sums)
+
+
+class BlockedProblem(SummedProblem):
+    """The loss of data in blocks as a function of the weights.
+
+    Parameters
+    ----------
+    data, layout, bind
+        As of `SummedProblem`.
     threads : int, optional
         For stochastic methods, which ask the problem; `bind` has its own.
     prefetch : bool
@@ -80,19 +247,21 @@ class BlockedProblem:
         prefetch: bool = True,
         keep: bool = True,
     ) -> None:
-        self.data, self.layout, self.threads = data, layout, threads
+        super().__init__(data, layout, bind)
+        self.threads = threads
         self.prefetch = prefetch and data.blocks > 1
-        self.kind = "set" if "set" in data.kinds else data.kinds[0]
-        self._bind = bind
+        self._held: dict[int, Held] = {}  # blocks whose sequences a method keeps something of
+        self._shown: dict[int, Ids] = {}
         self._store: BlockStore | None = None
         if keep:
             with suppress(OSError):  # such as a folder that is read-only
                 self._store = BlockStore(data.folder)
 
     @property
-    def size(self) -> int:
-        """Number of weights, F."""
-        return self.layout.weights
+    def notes(self) -> list[str]:
+        """What the summary of a training says about it."""
+        size = self.memory / 2**20
+        return [f"{self.data.blocks} blocks on disk, about {size:,.0f} MB of them in memory at a time"]
 
     @property
     def memory(self) -> int:
@@ -104,58 +273,61 @@ class BlockedProblem:
 
     def value_and_grad(self, w: Floats, gradient: Floats) -> float:
         """Return the loss at w [F], and write its gradient to `gradient` [F]."""
-        so_far = Joined(gradient)
-        with closing(self.blocks()) as blocks:
-            for problem, shown in blocks:
-                part = np.empty(problem.size)
-                value = problem.value_and_grad(take(self.layout, shown, w), part)
-                so_far.scale(problem, value, part)
-                add(self.layout, shown, part, gradient)
-                del problem, shown  # before the next block but one is made
+        so_far = Summed(self.layout, self.whole.objective, gradient)
+        with closing(self.shards()) as shards:
+            for shard in shards:
+                so_far.add(shard.evaluate(take(self.layout, shard.shown, w)), shard.shown)
+                del shard  # before the next block but one is made
         return so_far.value
 
     def diagonal(self, w: Floats) -> Floats:
         """Return the approximate diagonal of the Hessian at w, [F]; see `LinearLoss.diagonal`."""
         diagonal = np.zeros(self.size)
-        with closing(self.blocks()) as blocks:
-            for problem, shown in blocks:
-                add(self.layout, shown, problem.diagonal(take(self.layout, shown, w)), diagonal)
-                del problem, shown
+        with closing(self.shards()) as shards:
+            for shard in shards:
+                part = shard.loss.diagonal(take(self.layout, shard.shown, w))
+                add(self.layout, shard.shown, part, diagonal)
+                del shard
         return diagonal
 
-    def blocks(self) -> Generator[Block, None, None]:
-        """Yield the problem of each block, except blocks that say nothing about their labels."""
-        numbers = range(self.data.blocks)
-        made = map(self._block, numbers)
-        return (block for block in (ahead(made) if self.prefetch else made) if block is not None)
-
-    @once
-    def _whole(self) -> LinearLoss:
-        """A block bound to all weights: what holds for its objective and structure holds for all blocks."""
-        return self._bind(self.layout, self.data.block(0))
+    def shards(self) -> Generator[Shard, None, None]:
+        """Yield the shard of each block, except blocks that say nothing about their labels."""
+        made = map(self._shard, range(self.data.blocks))
+        return (shard for shard in (ahead(made) if self.prefetch else made) if shard is not None)
 
     @property
-    def convex(self) -> bool:
-        """Whether every local optimum is a global one."""
-        return self._whole.objective.convex and self.kind != "set"
+    def shown(self) -> dict[int, Ids]:
+        """The attributes that each block shows; those that say nothing about labels are left out."""
+        if not self._shown:
+            self._shown = dict(self._each(lambda held: held.shard.shown, lambda i: (), None))
+        return self._shown
 
-    @property
-    def minimizes(self) -> bool:
-        """Whether minimizing it trains a model."""
-        return self._whole.minimizes
+    def ask(
+        self,
+        function: Callable[..., Any],
+        given: Callable[[int], tuple[Any, ...]],
+        numbers: Collection[int] | None = None,
+        keep: bool = False,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what a function returns for each block; with `keep` all blocks stay in memory."""
+        if not keep:
+            yield from self._each(function, given, numbers)
+            return
+        for i in self.shown if numbers is None else numbers:
+            if i not in self._held:
+                self._held[i] = Held(self._shard(i))
+            yield i, function(self._held[i], *given(i))
 
-    def lacks(self, kind: type) -> str:
-        """Return why this loss has no such view; empty where it has one."""
-        if kind not in BLOCKWISE:
-            return "data in blocks: it needs all of them in memory"
-        return self._whole.lacks(kind)
-
-    def view(self, kind: type[V]) -> V:
-        """Return the view of this loss that an optimizer needs."""
-        against = self.lacks(kind)
-        if against:
-            raise NotCoveredError(against)
-        return cast(V, self)
+    def _each(
+        self, function: Any, given: Callable[[int], tuple[Any, ...]], numbers: Collection[int] | None
+    ) -> Iterator[tuple[int, Any]]:
+        wanted = range(self.data.blocks) if numbers is None else numbers
+        made = ((i, self._shard(i)) for i in wanted)
+        with closing(ahead(made) if self.prefetch else made) as shards:
+            for i, shard in shards:
+                if shard is not None:
+                    yield i, function(Held(shard), *given(i))
+                del shard  # before the next block but one is made
 
     def sizes(self, who: str) -> Pointers:
         """Return how many sequences of each block are not empty; refuse those that cannot be visited."""
@@ -166,44 +338,20 @@ class BlockedProblem:
         """Return the sequences of one block, as stochastic optimizers visit them."""
         return self._bind(self.layout, self.data.block(i)).view(SequenceBlocks).block(0)
 
-    def _block(self, i: int) -> Block | None:
+    def _shard(self, i: int) -> Shard | None:
         if self._store is not None and i in self._store:
-            return self._kept(self._store.get(i))
-        batch = self.data.block(i)
-        if not _knows(batch):
-            return None  # log Z - log Z
-        layout, attr, shown = restrict(self.layout, batch)
-        problem = self._bind(layout, replace(batch, attr=attr))
-        if self._store is not None:
-            self._keep(self._store, i, problem, shown)
-        return Block(problem, shown)
+            return Shard.unpacked(self.layout, self._store.get(i), self._bind)
+        shard = Shard.of(self.layout, self.data.block(i), self._bind)
+        if shard is not None and self._store is not None:
+            self._keep(self._store, i, shard)
+        return shard
 
-    def _keep(self, store: BlockStore, i: int, problem: LinearLoss, shown: Ids) -> None:
-        layout, batch = problem.layout, problem.batch
-        own = {f"batch.{f.name}": getattr(batch, f.name) for f in fields(batch)}
-        own |= {"node_ptr": layout.node_ptr, "node_label": layout.node_label, "shown": shown}
+    def _keep(self, store: BlockStore, i: int, shard: Shard) -> None:
         try:
-            store.put(i, {name: array for name, array in own.items() if array is not None} | problem.packed())
+            store.put(i, shard.packed())
         except OSError as error:
             self._store = None
             warn_about(
                 f"what evaluations need cannot be kept in {self.data.folder}: {error.strerror or error}; it "
                 "is made anew for each of them, which takes several times as long: make room there"
             )
-
-    def _kept(self, kept: dict[str, NDArray[Any]]) -> Block:
-        names = [name for name in kept if name.startswith("batch.")]
-        batch = Batch.unchecked(**{name.removeprefix("batch."): kept.pop(name) for name in names})
-        node_ptr, node_label, shown = (kept.pop(name) for name in ("node_ptr", "node_label", "shown"))
-        layout = self.layout.with_block("node", node_label, node_ptr)
-        problem = self._bind(layout, batch)
-        if kept:
-            problem.unpack(kept)
-        return Block(problem, shown)
-
-
-def _knows(batch: Batch) -> bool:
-    """Return whether a block says anything about its labels."""
-    if batch.allowed is not None or batch.soft is not None:
-        return True
-    return batch.label is not None and bool((batch.label >= 0).any())

@@ -7,8 +7,8 @@ holds one block at a time, and a second one that is being read meanwhile (`crfki
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,21 +17,18 @@ import numpy as np
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Pointers
 from crfkit.data.alphabet import Alphabet
-from crfkit.data.axes import axes
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import ALPHABETS, Dataset, ExtractorSpec
 from crfkit.data.formats.columns import MOST_COLUMNS
 from crfkit.data.locks import locked_folder, make_folder
 from crfkit.features import Conjunctions
-from crfkit.structures.gold import GoldKind, kind_of_gold
+from crfkit.structures.gold import GoldKind
+from crfkit.training.blocks.stored import REMEDY, StoredBlock, Written, block_path, write_block
 from crfkit.training.runs.checkpoint import digest
 from crfkit.training.runs.tree import read_tree, write_tree
 
-__all__ = ["BlockedData"]
-
-_INDEX = "blocks.safetensors"
+INDEX = "blocks.safetensors"
 _FORMAT = 3
-_REMEDY = "write the blocks again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,18 +78,18 @@ class BlockedData:
         place = Path(folder)
         make_folder(place)
         with locked_folder(place, "wait until it has written its blocks, or give another folder"):
-            if (place / _INDEX).exists():
+            if (place / INDEX).exists():
                 raise ValueError(f"{place} holds blocks already; open them, or give another folder")
-            write_tree(place / _INDEX, _write_blocks(place, parts))
+            write_tree(place / INDEX, _write_blocks(place, parts))
         return cls.open(place)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> BlockedData:
         """Open a folder that `write` has filled."""
         place = Path(folder)
-        if not (place / _INDEX).exists():
+        if not (place / INDEX).exists():
             raise ValueError(f"{place} holds no blocks, or writing them was not finished")
-        tree = read_tree(place / _INDEX, _REMEDY)
+        tree = read_tree(place / INDEX, REMEDY)
         kind = tree.get("format")
         if type(kind) is not int or kind != _FORMAT:
             raise ValueError(f"{place} was written by another version of crfkit; write the blocks again")
@@ -130,30 +127,19 @@ class BlockedData:
     def __len__(self) -> int:
         return int(self.sizes[:, 0].sum())
 
-    def block(self, i: int) -> Batch:
-        """Return one block, read as a whole and checked against the index."""
+    def stored(self, i: int) -> StoredBlock:
+        """Return where one block is, and what it must hold."""
         if not 0 <= i < self.blocks:
             raise IndexError(f"block {i} does not exist; there are {self.blocks}")
-        kept = read_tree(_block(self.folder, i), _REMEDY)
-        given = {}
-        for name in kept:
-            axis = axes(Batch).get(name)
-            if axis is None:
-                kept.wrong(name, "nothing")
-            given[name] = kept.held(name, axis.dtype, *[None] * (1 if axis.columns is None else 2))
-            if axis.numbers is not None:
-                kept.check_range(name, given[name], self._names(axis.numbers), -(axis.numbers == "labels"))
-        for name in ("seq_ptr", "attr_ptr", "attr"):
-            _ = kept[name]
-        try:
-            batch = Batch(**given)
-        except ValueError as error:
-            raise ValueError(f"{kept.source} is damaged: {error}; {_REMEDY}") from None
-        columns = 0 if batch.dense is None else batch.dense.shape[1]
-        found = [batch.sequences, batch.positions, len(batch.attr), kind_of_gold(batch), columns]
-        if found != [*self.sizes[i, :3].tolist(), self.kinds[i], self.dense]:
-            raise ValueError(f"{kept.source} is not the block that was written there; {_REMEDY}")
-        return batch
+        names = {name: self._names(name) for name in ALPHABETS}
+        sequences, positions, occurrences, _ = self.sizes[i].tolist()
+        kind = self.kinds[i]
+        path = block_path(self.folder, i)
+        return StoredBlock(path, sequences, positions, occurrences, kind, self.dense, names)
+
+    def block(self, i: int) -> Batch:
+        """Return one block, read as a whole and checked against the index."""
+        return self.stored(i).read()
 
     def _names(self, numbers: str) -> int:
         """Return how many labels, or attributes of a kind, there are."""
@@ -168,51 +154,49 @@ class BlockedData:
 def _write_blocks(place: Path, parts: Iterable[Dataset]) -> dict[str, Any]:
     """Write the blocks, and return the index; where that fails no block is left behind."""
     first: Dataset | None = None
-    sizes: list[list[int]] = []
-    hashes, kinds, counts = [], [], np.zeros(0, dtype=np.int64)
-    columns = 0
+    written: list[Written] = []
     try:
         for n, part in enumerate(parts):
             first = first or part
             first.check_shared(part, n)
-            batch = part.batch
-            if not batch.positions:
-                continue
-            K = 0 if batch.dense is None else batch.dense.shape[1]
-            if sizes and columns != K:
-                raise ValueError(f"part {n} has {K} real-valued columns, those before it {columns}")
-            columns = K
-            arrays = {f.name: a for f in fields(Batch) if (a := getattr(batch, f.name)) is not None}
-            write_tree(_block(place, len(sizes)), arrays)
-            held = sum(a.nbytes for a in arrays.values())
-            sizes.append([batch.sequences, batch.positions, len(batch.attr), held])
-            hashes.append(digest([batch]))
-            kinds.append(kind_of_gold(batch))
-            if batch.label is not None:
-                shown = np.bincount(batch.label[batch.label >= 0], minlength=len(counts))
-                shown[: len(counts)] += counts
-                counts = shown
+            if part.batch.positions:
+                written.append(write_block(block_path(place, len(written)), part.batch))
+                check_columns(written, n)
     except BaseException:
-        for i in range(len(sizes)):
-            _block(place, i).unlink(missing_ok=True)
+        for i in range(len(written)):
+            block_path(place, i).unlink(missing_ok=True)
         raise
-    if first is None or not sizes:
+    if first is None or not written:
         raise ValueError("parts is empty, expected at least one sequence with a position")
-    names = {name: getattr(first, name).freeze() for name in ALPHABETS.values()}
+    return index_of(written, {name: getattr(first, name) for name in ALPHABETS.values()}, first.extractor)
+
+
+def check_columns(written: Sequence[Written], n: int) -> None:
+    """Refuse a last block, of part n, whose real-valued columns are not as many as those of the first."""
+    if written[-1].dense != written[0].dense:
+        raise ValueError(
+            f"part {n} has {written[-1].dense} real-valued columns, those before it {written[0].dense}"
+        )
+
+
+def index_of(
+    written: Sequence[Written], names: Mapping[str, Alphabet], made_by: ExtractorSpec | None
+) -> dict[str, Any]:
+    """Return the index of blocks, as the file of it has it."""
+    frozen = {name: alphabet.freeze() for name, alphabet in names.items()}
+    counts = np.zeros(max(len(frozen["labels"]), *(len(one.label_counts) for one in written)), dtype=np.int64)
+    for one in written:
+        counts[: len(one.label_counts)] += one.label_counts
     return {
         "format": _FORMAT,
-        "sizes": np.array(sizes, dtype=np.int64),
-        "label_counts": np.pad(counts, (0, max(len(names["labels"]) - len(counts), 0))).astype(np.int64),
-        "kinds": tuple(kinds),
-        "dense": columns,
-        "fingerprint": digest([*hashes, *names.values()]),
-        "extractor": None if first.extractor is None else _plain_spec(first.extractor),
-        **{name: tuple(np.asarray(a) for a in alphabet.arrays()) for name, alphabet in names.items()},
+        "sizes": np.array([one.sizes for one in written], dtype=np.int64),
+        "label_counts": counts,
+        "kinds": tuple(one.kind for one in written),
+        "dense": written[0].dense,
+        "fingerprint": digest([*(one.digest for one in written), *frozen.values()]),
+        "extractor": None if made_by is None else _plain_spec(made_by),
+        **{name: tuple(np.asarray(a) for a in alphabet.arrays()) for name, alphabet in frozen.items()},
     }
-
-
-def _block(folder: Path, i: int) -> Path:
-    return folder / f"block-{i:06}.safetensors"
 
 
 def _plain_spec(made_by: ExtractorSpec) -> dict[str, Any]:

@@ -27,8 +27,6 @@ from crfkit.models.classic.codes import Bits
 from crfkit.models.model import SequenceModel
 from crfkit.structures.structure import Structure
 
-__all__ = ["CODES", "code_of", "distance_of", "product_of"]
-
 CODES = ("random", "one-vs-rest", "minimal")
 _SMALL = 12  # labels whose columns can be listed
 _TRIES = 32

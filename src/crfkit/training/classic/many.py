@@ -25,8 +25,6 @@ from crfkit.training.fit import Fit
 from crfkit.training.runs.convergence import MISSED, warn_of_end
 from crfkit.training.runs.progress import Display
 
-__all__ = ["Task", "Trained", "train_all"]
-
 
 @dataclass(frozen=True)
 class Task:

@@ -30,8 +30,6 @@ from crfkit.optimize.problem import End, Penalty
 from crfkit.training.runs.loop import follow
 from crfkit.training.stop import RunRecord, Stop
 
-__all__ = ["Kind", "PoolLoss", "Weighed", "common", "learn_weights", "pooled"]
-
 Kind = Literal["sum-to-one", "positive", "free", "equal"]
 KINDS: tuple[str, ...] = get_args(Kind)
 

@@ -26,17 +26,6 @@ from crfkit.linear.plan import Block
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
 
-__all__ = [
-    "Subset",
-    "SubsetData",
-    "chosen_subsets",
-    "label_subsets",
-    "offsets_of",
-    "positional_subsets",
-    "random_subsets",
-    "restricted",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Subset:

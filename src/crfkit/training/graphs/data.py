@@ -10,8 +10,6 @@ from crfkit.linear.objective import Objective
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
 
-__all__ = ["arrays_of", "check_learnable", "checked_graphs", "has_hidden_kind"]
-
 
 def checked_graphs(given: Any, graph: Graph, name: str) -> GraphBatch:
     """Return graphs with labels that are of this graph; refuse others."""

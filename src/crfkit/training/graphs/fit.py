@@ -5,7 +5,6 @@ Sequences have the same in `training/fit.py`; what both share is in `training/ru
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -13,39 +12,48 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.arrays import Floats, dot, weights_of
+from crfkit.arrays import Floats, Ids, dot, weights_of
 from crfkit.checks import check_choice
-from crfkit.inference.methods import Auto
+from crfkit.inference.methods import Auto, BeliefPropagation
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import attractive_weights, graph_layout
 from crfkit.linear.graphs.loss import GraphLoss
+from crfkit.linear.graphs.watch import MethodStats
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Family, Objective
 from crfkit.models.graph_model import GraphMetric, GraphModel
-from crfkit.objectives import Piecewise
+from crfkit.objectives import Likelihood, Piecewise
 from crfkit.optimize.problem import End, Optimizer, Stopped
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.events import Failed, Listener, TrainingRecord, tell
 from crfkit.training.graphs.data import arrays_of, check_learnable, checked_graphs, has_hidden_kind
+from crfkit.training.graphs.drawn import drawn_loss, no_worse, passes_of
+from crfkit.training.graphs.networks import few_labels, shrunk, without_links
 from crfkit.training.graphs.validation import GraphValidation
-from crfkit.training.runs.checkpoint import Checkpoints, digest
+from crfkit.training.runs.checkpoint import Checkpoints, digest, within
 from crfkit.training.runs.convergence import Certificate, warn_of_convergence
+from crfkit.training.runs.loop import Outcome
 from crfkit.training.runs.run import TrainingRun, halted_by
 from crfkit.training.start import RandomStart, checked_start, warm_graph_start
 from crfkit.training.stop import Stop
 
-__all__ = ["GraphFit", "GraphInit", "graph_fit", "training_method"]
-
 #: Where training on graphs starts: by name, at the weights of a model, at given weights [F], or at those that
 #: a function of the problem and the layout returns.
 GraphInit: TypeAlias = (
-    Literal["piecewise", "zero"] | GraphModel | ArrayLike | Callable[[Any, Layout], Any] | None
+    Literal["piecewise", "alone", "drawn", "zero"]
+    | GraphModel
+    | ArrayLike
+    | Callable[[Any, Layout], Any]
+    | None
 )
 _PIECEWISE_ITERATIONS = 20
+_ALONE_ITERATIONS = 30
 _BUDGET = 2**22  #: cells of the tables of a component that is summed exactly in training
+_MESSAGES = BeliefPropagation(tol=1e-3, sweeps=30)  # what still moves then does so for hundreds
+_ASKED = 4  #: graphs whose messages say whether they rest
 _FEW = 0.05  #: share of graphs that may miss the tolerance of a method without a warning
 
 
@@ -71,7 +79,7 @@ class GraphFit(TrainingRun[GraphModel]):
         self.batch, self.objective, self.stop, self.seed, self.threads = batch, objective, stop, seed, threads
         self.init, self.notes, self.weight = init, check_learnable(batch, objective), weight
         if isinstance(init, str):
-            check_choice("init", init, ("piecewise", "zero"))
+            check_choice("init", init, ("piecewise", "alone", "drawn", "zero"))
         self.layout = graph_layout(batch, features)
         if not self.layout.weights:
             raise ValueError("the graph has no weights: its cliques are all fixed, or have no features")
@@ -127,8 +135,17 @@ class GraphFit(TrainingRun[GraphModel]):
             return self.penalty.projected(warm_graph_start(init, self.layout, self.batch)), None
         if init is not None and not isinstance(init, str):
             return self.penalty.projected(checked_start(init, self.layout)), None
-        if init != "piecewise" or self.problem.convex:
+        if init == "zero" or init is None or self.problem.convex:
             return zero, None
+        if init != "piecewise" or self._few:
+            first = self._alone(begun)
+            if init == "drawn" and self._draws and not first.asked:
+                return self._drawn(first.w, begun)
+            self.notes.append(
+                "the objective is not convex: training began at the weights of variables alone "
+                '(init="zero" begins at 0)'
+            )
+            return first.w, halted_by(first)
         pieces = GraphLoss(
             Piecewise(),
             self.layout,
@@ -143,6 +160,78 @@ class GraphFit(TrainingRun[GraphModel]):
             'objective piecewise (init="zero" begins at 0)'
         )
         return found.w, halted_by(found)
+
+    @property
+    def _few(self) -> bool:
+        """Whether this is a network of few known labels, summed by messages."""
+        likely = self.objective.family is Family.LIKELIHOOD
+        return likely and few_labels(self.batch) and self.problem.rough
+
+    @property
+    def _draws(self) -> bool:
+        """Whether this is a likelihood by rough sums, of which draws know the gradient."""
+        likely = isinstance(self.objective, Likelihood) and self.objective.label_weights is None
+        return likely and self.problem.rough and not self._few and not self.penalty.sparse
+
+    def _drawn(self, alone: Floats, begun: float) -> tuple[Floats, Stopped | None]:
+        """Learn weights of links by draws; return them, and an end where messages do not rest there."""
+        passes = passes_of(self.batch)
+        first = self.briefly(drawn_loss(self.problem), alone, passes, begun, "links by draws")
+        self.notes.append(
+            f"the objective is not convex: training began with {passes} passes of persistent contrastive "
+            'divergence, from the weights of variables alone (init="zero" begins at 0)'
+        )
+        ended = halted_by(first)
+        if ended is None and getattr(self.optimizer, "jumps", False) and not self._rests(first.w):
+            why = "messages do not rest at the weights of contrastive divergence, which were kept"
+            ended = Stopped(End.SETTLED, why)
+        return first.w, ended
+
+    def _rests(self, w: Floats) -> bool:
+        """Return whether messages come to rest on most of some graphs at w [F]."""
+        some = self.problem.part(np.unique(np.linspace(0, self.batch.graphs - 1, _ASKED).astype(np.int64)))
+        some.tally = MethodStats()
+        some.value_and_grad(w, np.empty(self.layout.weights))
+        return 2 * some.tally.converged > some.tally.answers
+
+    def _alone(self, begun: float, label: Ids | None = None) -> Outcome:
+        """Learn weights without factors of several variables: from the known labels, or from others."""
+        batch = without_links(self.batch, label)
+        loss = GraphLoss(
+            self.objective,
+            self.layout,
+            batch,
+            Auto(budget=_BUDGET),
+            weight=self.weight,
+            threads=self.threads,
+        )
+        return self.briefly(loss, np.zeros(self.layout.weights), _ALONE_ITERATIONS, begun)
+
+    def _shrunk(self, model: GraphModel, begun: float) -> GraphModel:
+        """Return the model with as much of the weights of links as predicts labels that are held out."""
+        training, named = model.training, isinstance(self.init, str) and self.init != "zero"
+        if not named or training is None or training.end == End.INTERRUPTED.value or not self._few:
+            return model
+        found = shrunk(
+            self.batch,
+            self.layout,
+            model.w,
+            lambda label: self._alone(begun, label).w,
+            self.seed,
+            self.threads,
+        )
+        if not found.note:
+            return model
+        return replace(model, w=found.w, training=replace(training, notes=(*training.notes, found.note)))
+
+    def _no_worse(self, model: GraphModel, begun: float) -> GraphModel:
+        """Return the model, with weaker links where labels are worse than those of variables alone."""
+        drawn = isinstance(self.init, str) and self.init == "drawn"
+        if not drawn or not self._draws or model.training is None:
+            return model
+        if model.training.end == End.INTERRUPTED.value or self.problem.convex:
+            return model
+        return no_worse(model, self._alone(begun).w, self.batch, self.problem.method, self.threads)
 
     def _start_name(self) -> str:
         if callable(self.init):
@@ -196,8 +285,10 @@ class GraphFit(TrainingRun[GraphModel]):
         for r in range(starts):
             if latent or r:
                 self.init = RandomStart(self.seed, r)
-            there = keep if keep is None or starts == 1 else _within(keep, f"start-{r}")
+            there = keep if keep is None or starts == 1 else within(keep, f"start-{r}")
             model = self.run(dev, metric, there, audience, begun)
+            model = self._shrunk(model, begun)
+            model = self._no_worse(model, begun)
             made = model.training
             assert made is not None
             found.append((-made.loss if dev is None else made.score, replace(model, info=self.how(model.w))))
@@ -227,9 +318,14 @@ class GraphFit(TrainingRun[GraphModel]):
         return How.of("none", self.batch.graphs, exact=True) if found is None else found
 
 
-def training_method(given: Method | str | None) -> Method:
-    """Return the inference method: the one given, or exact where tables have at most 2**22 cells."""
-    return Auto(budget=_BUDGET) if given is None else method_of(given)
+def training_method(given: Method | str | None, *, rough: bool = True) -> Method:
+    """Return the inference method: the one given, or exact where tables have at most 2**22 cells.
+
+    Messages, elsewhere, are rough for the losses of training, and not for probabilities that users ask for.
+    """
+    if given is not None:
+        return method_of(given)
+    return Auto(budget=_BUDGET, messages=_MESSAGES if rough else None)
 
 
 def graph_fit(
@@ -270,7 +366,3 @@ def warn_of_answers(how: How | None) -> None:
             "damping, as in method=BeliefPropagation(sweeps=1000, damping=0.5), use TreeReweighted(), "
             "or train by PseudoLikelihood()."
         )
-
-
-def _within(keep: Checkpoints, name: str) -> Checkpoints:
-    return replace(keep, folder=os.path.join(os.fspath(keep.folder), name))

@@ -17,8 +17,6 @@ from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graphs.data import checked_graphs
 from crfkit.training.runs.run import Validation
 
-__all__ = ["GraphValidation"]
-
 _BUDGET: Final = 2**22  # cells of a component that is decoded exactly
 
 

@@ -33,12 +33,10 @@ from crfkit.structures import Chain
 from crfkit.training.events import Listener, Progress
 from crfkit.training.learners.boosting_round import Learning, Leaves, Round, grow_round
 
-__all__ = ["Boosted", "Boosting", "boost"]
-
 
 @dataclass(frozen=True)
 class Boosting:
-    """Options of boosting.
+    """Options of boosted trees (`BoostedCRF`).
 
     Examples
     --------
@@ -53,14 +51,14 @@ class Boosting:
     subsample: float = 1.0  #: the share of the sequences that each round grows its trees on
     trim: float = 0.0  #: rows of the smallest differences are left out up to this share of their sum
     features: float = 1.0  #: the share of the columns that each split looks at
-    smallest: int = 5  #: rows of a leaf, at least
+    min_samples: int = 5  #: rows of a leaf, at least
     l2: float = 1.0  #: penalty of the values of leaves
     shared: bool = False  #: one tree for all labels in each round, instead of one for each label
     steps: bool = False  #: steps from label to label depend on x too
     patience: int = 10  #: rounds without a gain on the dev set after which it ends
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 1), ("leaves", 2), ("smallest", 1), ("patience", 1)):
+        for name, least in (("rounds", 1), ("leaves", 2), ("min_samples", 1), ("patience", 1)):
             check_number(name, getattr(self, name), least, whole=True)
         check_number("l2", self.l2)
         for name in ("shrinkage", "subsample", "features"):

@@ -22,8 +22,6 @@ from crfkit.structures.gold import Path
 if TYPE_CHECKING:
     from crfkit.training.learners.boosting import Boosting
 
-__all__ = ["Learning", "Leaves", "Round", "grow_round", "grown"]
-
 
 class Tree(NamedTuple):
     """A tree of a slot, the cells that it has values for, and the values [leaves, cells]."""
@@ -174,7 +172,7 @@ def _tree(
         rows[chosen],
         wanted[chosen],
         leaves=options.leaves,
-        smallest=options.smallest,
+        min_samples=options.min_samples,
         features=options.features,
         seed=int(rng.integers(1 << 31)),
     )
@@ -210,7 +208,7 @@ def _newton(delta: Floats, curvature: Floats, l2: float) -> Floats:
 
 
 def grown(
-    rows: Rows, target: Floats, *, leaves: int, smallest: int, features: float, seed: int
+    rows: Rows, target: Floats, *, leaves: int, min_samples: int, features: float, seed: int
 ) -> dict[str, NDArray[Any]]:
     """Return a tree that minimizes the squared error to targets [P, outputs]: CART, the best leaf first.
 
@@ -221,7 +219,7 @@ def grown(
         All outputs share the tree.
     leaves : int
         At most.
-    smallest : int
+    min_samples : int
         Rows of a leaf, at least.
     features : float
         The share of the columns that each split looks at.
@@ -230,7 +228,7 @@ def grown(
     from sklearn.tree import DecisionTreeRegressor
 
     made = DecisionTreeRegressor(
-        max_leaf_nodes=leaves, min_samples_leaf=smallest, max_features=features, random_state=seed
+        max_leaf_nodes=leaves, min_samples_leaf=min_samples, max_features=features, random_state=seed
     )
     tree = made.fit(rows, target).tree_
     names = {

@@ -25,12 +25,10 @@ from crfkit.structures.chains.chain import Chain
 from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Gold, Path, Sets
 
-__all__ = ["Learned", "Observed", "Smoothing", "Tables", "baum_welch", "learned_of"]
-
 
 @dataclass(frozen=True)
 class Smoothing:
-    """What is added to the counts of each table; more than 0, so that nothing is impossible.
+    """Amounts added to the counts of each table, above 0 so that nothing is impossible.
 
     Examples
     --------

@@ -29,8 +29,6 @@ from crfkit.training.events import Checkpointed, Event, Unsaved
 from crfkit.training.runs.tree import read_tree, write_tree
 from crfkit.training.stop import RunRecord
 
-__all__ = ["Checkpoints", "Saver", "described", "digest", "fingerprint_of", "held_checkpoints"]
-
 FORMAT = 2
 
 
@@ -139,6 +137,18 @@ class _Held(Checkpoints):
     def held(self) -> Iterator[Checkpoints]:
         """Go on: the folder is held."""
         yield self
+
+
+def within(given: str | os.PathLike[str] | Checkpoints | None, name: str) -> Checkpoints | None:
+    """Return checkpoints in a folder of this name inside that of others; None where there are none.
+
+    Examples
+    --------
+    >>> within("run", "start-1")
+    Checkpoints(folder='run/start-1', seconds=60.0, iterations=None)
+    """
+    keep = Checkpoints.of(given)
+    return None if keep is None else replace(keep, folder=os.path.join(os.fspath(keep.folder), name))
 
 
 @contextmanager

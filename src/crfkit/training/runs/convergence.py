@@ -6,7 +6,9 @@ weight, a convex loss P and any subgradient g at w,
     P(w) - min P <= |g|^2 / (2 l2)
 
 (minimize the quadratic that bounds P from below; Nesterov 2004, theorem 2.1.10). For likelihood with L2 this
-is the duality gap between w and the marginals at w. Under L1 the pseudo-gradient is such a g.
+is the duality gap between w and the marginals at w. Under L1 the pseudo-gradient is such a g; under L1
+alone the marginals are mixed with the gold until no attribute is worth more than l1 (`lower_bound`). A bound
+that an earlier step gave holds for later ones.
 
 A run has converged when its method says so (the gradient, the gap or the fall of the objective is below the
 tolerance), or when its weights are certified to be within the tolerance of the optimum, however it ended.
@@ -24,21 +26,23 @@ optimum to reach. The summary reports every end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.errors import warn_about
-from crfkit.optimize.problem import End, Penalty, Smooth, Step, evaluate
+from crfkit.optimize.problem import Convex, End, Penalty, Smooth, Step, evaluate, lower_bound
 from crfkit.training.events import TrainingRecord
 
 __all__ = ["MISSED", "Certificate", "WarnedLast", "certify", "curvature_of", "exact_step", "has_converged"]
 __all__ += ["pass_on", "plain_warnings", "remedy_for", "warn_of_convergence", "warn_of_end"]
+__all__ += ["least_of", "with_exact_bound"]
 
 #: Ends that miss the tolerance without having been asked for.
 MISSED = (End.LIMIT, End.STUCK, End.DIVERGED)
@@ -58,7 +62,7 @@ class Certificate:
     @property
     def excess(self) -> float:
         """The gap as a fraction of the optimum; nan when unknown, inf when the bound says nothing."""
-        if not np.isfinite(self.gap) or not np.isfinite(self.objective):
+        if not isfinite(self.gap) or not isfinite(self.objective):
             return float("nan")
         least = self.objective - self.gap
         return self.gap / least if least > 0.0 else (0.0 if self.gap <= 0.0 else float("inf"))
@@ -83,13 +87,13 @@ class Certificate:
             return f"No certificate: {self.why_not or 'nothing bounds the optimum from below'}."
         if self.excess >= 1.0 and self.bounded:
             least = self.objective - self.gap
-            return f"At most {self.gap:,.3g} above the optimum, which is {least:,.6g} or more."
+            return f"At most {_rounded(self.gap)} above the optimum, which is {least:,.6g} or more."
         if self.excess >= 1.0:
             return (
                 f"No useful certificate: the objective is {self.objective:,.6g}, and the optimum may lie "
-                f"anywhere between {max(self.objective - self.gap, 0.0):,.3g} and that."
+                f"anywhere between {_rounded(max(self.objective - self.gap, 0.0))} and that."
             )
-        return f"Within {_percent(self.excess)} of the optimum: at most {self.gap:,.3g} above it."
+        return f"Within {_percent(self.excess)} of the optimum: at most {_rounded(self.gap)} above it."
 
 
 def curvature_of(penalty: Penalty, convex: bool) -> float:
@@ -109,7 +113,7 @@ def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate
     >>> print(certify(Step(objective=200.0, gradient_norm=0.2), 0.0))
     No certificate: without an L2 penalty on every weight the gradient bounds nothing.
     """
-    if np.isfinite(step.gap):
+    if isfinite(step.gap):
         return Certificate(step.objective, max(step.gap, 0.0))
     if not convex:
         why = "the objective is not convex, so there may be better optima elsewhere"
@@ -117,9 +121,13 @@ def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate
     if curvature <= 0.0:
         why = "without an L2 penalty on every weight the gradient bounds nothing"
         return Certificate(step.objective, float("nan"), why)
-    if not np.isfinite(step.gradient_norm):
+    if not isfinite(step.gradient_norm):
         return Certificate(step.objective, float("nan"), "the method knows neither gap nor gradient")
     return Certificate(step.objective, step.gradient_norm * step.gradient_norm / (2.0 * curvature))
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if 999.5 <= value < 1e9 else f"{value:,.3g}"
 
 
 def _percent(fraction: float) -> str:
@@ -130,6 +138,26 @@ def _percent(fraction: float) -> str:
     unit = 10.0 ** (np.floor(np.log10(percent)) - 1)
     up = np.ceil(percent / unit * (1.0 - 1e-9)) * unit
     return f"{up:.2g} %" if up >= 1e-4 else f"{up:.1e} %"
+
+
+def least_of(found: Iterable[Certificate], before: float = float("-inf")) -> float:
+    """Return the highest lower bound of the optimum that certificates of one run give, or that of before.
+
+    Examples
+    --------
+    >>> least_of([Certificate(210.0, 190.0), Certificate(205.0, 6.0), Certificate(204.0, float("nan"))])
+    199.0
+    """
+    return max([before, *(one.objective - one.gap for one in found if isfinite(one.gap))])
+
+
+def with_exact_bound(step: Step, problem: Any, penalty: Penalty, w: Floats) -> Step:
+    """Return the step at w [F] with a gap where only L1 holds some weights, by one more evaluation."""
+    held = (np.asarray(penalty.l1) > 0.0) | (np.asarray(penalty.l2) > 0.0)
+    if isfinite(step.gap) or np.min(penalty.l2) > 0.0 or not np.all(held) or problem.lacks(Convex):
+        return step
+    least = lower_bound(problem, penalty, w)
+    return replace(step, gap=step.objective - least, evaluations=step.evaluations + 1.0)
 
 
 def exact_step(problem: Smooth, penalty: Penalty, w: Floats, evaluations: float) -> Step:

@@ -23,10 +23,8 @@ from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.optimize.problem import End, Run, Step, Stopped
 from crfkit.training.events import Listener, Progress, StopTraining
-from crfkit.training.runs.convergence import certify
-from crfkit.training.stop import RunRecord, Stop, seconds_left
-
-__all__ = ["NothingLearnedError", "Outcome", "RunInfo", "follow"]
+from crfkit.training.runs.convergence import Certificate, certify, least_of
+from crfkit.training.stop import LAST, RunRecord, Stop, seconds_left
 
 _NAN = float("nan")
 
@@ -67,6 +65,9 @@ def _verdict(stop: Stop, info: RunInfo, record: RunRecord, seconds: float) -> St
     if stop.max_iterations is not None and record.iteration >= stop.max_iterations:
         why = f"the limit of {counted(stop.max_iterations or 0, 'iteration')} is reached"
         return Stopped(End.LIMIT if stop.max_iterations and info.optimum else End.PLANNED, why)
+    made = record.rows[-1][3] if record.rows else 0.0
+    if stop.max_evaluations is not None and made >= stop.max_evaluations:
+        return Stopped(End.BUDGET, f"the budget of {stop.max_evaluations:g} evaluations is spent")
     if stop.max_seconds is not None and seconds >= stop.max_seconds:
         return Stopped(End.BUDGET, f"the time budget of {stop.max_seconds:g} s is spent")
     return None
@@ -140,11 +141,15 @@ def follow(
     def clock() -> float:
         return before + time.perf_counter() - since
 
+    def certified(step: Step) -> Certificate:
+        return certify(step, info.curvature, convex=info.convex)
+
     good = run.w.copy()  # [F] the last weights that are finite
+    least = least_of(map(certified, map(record.step, range(1, record.iteration + 1))))
     whole = True
 
     def steps(signals: Interrupts) -> Stopped:
-        nonlocal whole
+        nonlocal whole, least
         try:
             while (end := _verdict(stop, info, record, clock())) is None:
                 if signals.asked:
@@ -154,8 +159,10 @@ def follow(
                 if step is None or failed is not None:
                     return failed or Stopped(End.DIVERGED, "")
                 good[:] = run.w
-                excess = certify(step, info.curvature, convex=info.convex).excess
-                due = _due(stop, info, record, step)
+                found = certified(step)
+                least = least_of((found,), least)
+                excess = found.with_bound(least).excess
+                due = validate is not None and _due(stop, info, record, step)
                 score = _scored(validate, good) if validate is not None and due else _NAN
                 record.add(step, excess, score, clock(), good)
                 whole = True
@@ -237,9 +244,10 @@ def _progress(record: RunRecord, step: Step, stop: Stop) -> Progress:
         best_iteration=record.best_iteration,
         seconds=record.rows[-1][-1],
         eta=seconds_left(
-            record.column("seconds"),
-            np.array(record.excess),
+            [row[-1] for row in record.rows[-LAST:]],
+            record.excess[-LAST:],
             stop.tolerance or 0.0,
+            steps=record.iteration,
             max_seconds=stop.max_seconds,
             max_iterations=stop.max_iterations,
         ),

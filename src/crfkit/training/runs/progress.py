@@ -1,8 +1,8 @@
 """The progress display: a listener that keeps one line up to date, or prints a line now and then.
 
-On a terminal the line is live; elsewhere, when it is asked for, it goes to standard error
-every few seconds. It shows the objective, the gradient norm, the certified gap, the dev score, the step, the
-passes over the data, and the time left.
+On a terminal the line is live, below a table of a few steps; elsewhere, when it is asked for, it goes to
+standard error every few seconds. It shows the objective, the gradient norm, the certified gap, the dev score,
+the step, the passes over the data, and the time left.
 Where it cannot be written, training goes on without it.
 """
 
@@ -10,21 +10,33 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from math import isfinite, isnan
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from crfkit._safe.printable import counted, safe
-from crfkit.training.events import Begin, Checkpointed, Event, Failed, Finished, Progress
+from crfkit.training.events import (
+    Begin,
+    Checkpointed,
+    Event,
+    Failed,
+    Finished,
+    Preparing,
+    Progress,
+    TrainingRecord,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-__all__ = ["Display", "Lenient", "line_of", "started"]
-
 _QUIET = 5.0  # seconds between lines where nothing is live
+_NAMES = 10  # columns for what lines of a terminal are about
+_HEADS = ("passes", "objective", "proved within", "time")
 
 
 class Live(Protocol):
@@ -103,19 +115,24 @@ class Display:
         self._status: Status | None = None
         self._printed = float("-inf")
         self._noted: tuple[str, ...] = ()
+        self._next = 1  # the iteration whose row is shown next on a terminal
+        self._last: Progress | None = None
+        self._scored = False
+        self._shown = -1  # the iteration of the last row
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
         if isinstance(event, Begin):
             self._begin(event)
+        elif isinstance(event, Preparing):
+            passes = counted(event.most, "pass", "passes")
+            self._show(f"first weights, {event.what}: {event.iteration} of {passes}")
         elif isinstance(event, Progress):
+            self._row(event)
             self._show(line_of(event))
         elif isinstance(event, Finished):
             self.close()
-            self.say(str(event.summary))
-            for note in event.summary.notes:
-                if note not in self._noted:
-                    self.say(f"note: {note}")
+            self._end(event.summary)
         elif isinstance(event, Failed):
             self.close()
         elif isinstance(event, Checkpointed) and self._status is None:
@@ -128,20 +145,26 @@ class Display:
             self._status = None
 
     def _begin(self, event: Begin) -> None:
-        self.say(
-            ", ".join(
-                counted(getattr(event, f"{what}s"), what)
-                for what in ("sequence", "position", "label", "attribute", "weight")
-            )
-        )
-        self.say(f"{event.optimizer}: {event.why}")
-        if event.forecast:
-            self.say(event.forecast)
-        self._noted = event.notes
-        for note in event.notes:
-            self.say(f"note: {note}")
-        if event.resumed:
-            self.say(f"going on from the checkpoint of iteration {event.resumed}")
+        counts = [
+            counted(getattr(event, f"{what}s"), what)
+            for what in ("sequence", "position", "label", "attribute", "weight")
+        ]
+        self._noted, self._last, self._next, self._scored = event.notes, None, 1, bool(event.metric)
+        resumed = f"going on from the checkpoint of iteration {event.resumed}" if event.resumed else ""
+        if self.console.is_terminal:
+            self._fact("data", ", ".join(counts[:3]))
+            self._fact("model", ", ".join(counts[3:]))
+            self._fact("method", f"{event.optimizer}: {event.why}")
+            self._fact("expected", event.forecast.removesuffix(" are expected"))
+            self._notes(event.notes)
+            self._fact("resumed", resumed)
+        else:
+            for line in (", ".join(counts), f"{event.optimizer}: {event.why}", event.forecast):
+                if line:
+                    self.say(line)
+            self._notes(event.notes)
+            if resumed:
+                self.say(resumed)
         if self.console.is_terminal:
             status = self.console.status("begins", spinner="dots", refresh_per_second=8)
             self._status = status if started(status) else None
@@ -152,6 +175,75 @@ class Display:
         elif time.monotonic() - self._printed >= _QUIET:
             self._printed = time.monotonic()
             self.say(line)
+
+    def _notes(self, notes: Sequence[str]) -> None:
+        for note in notes:
+            if self.console.is_terminal:
+                self._fact("note", note)
+            else:
+                self.say(f"note: {note}")
+
+    def _fact(self, name: str, told: str, style: str = "dim") -> None:
+        """Print what there is to say of something, in lines of whole words."""
+        if not told:
+            return
+        whole = get_terminal_size().columns if self.console.is_dumb_terminal else self.console.width
+        wide = max(whole - _NAMES, 20)
+        lines = textwrap.wrap(safe(told), wide, break_long_words=False, break_on_hyphens=False)
+        for n, line in enumerate(lines):
+            self.console.print(f"{name if not n else '':<{_NAMES}}", style=style, markup=False, end="")
+            self.console.print(line, markup=False)
+
+    def _row(self, event: Progress) -> None:
+        """Print a row of the table: steps 1, 2, 5, 10, 20, 50, ..."""
+        if not self.console.is_terminal:
+            return
+        if self._last is None:
+            self._print_row([*_HEADS[:3], *(["best dev"] if self._scored else []), _HEADS[3]], "dim")
+        self._last = event
+        if event.iteration < self._next:
+            return
+        while self._next <= event.iteration:
+            self._next = self._next * 5 // 2 if str(self._next)[0] == "2" else self._next * 2
+        self._print_step(event)
+        self._shown = event.iteration
+
+    def _print_step(self, event: Progress) -> None:
+        step = event.step
+        proved = event.excess
+        bound = f"{100.0 * proved:.2g} %" if isfinite(proved) and proved < 1.0 else "-"
+        cells = [f"{step.evaluations:,.4g}" if step.evaluations else f"{event.iteration:,}"]
+        cells += [f"{step.objective:,.6g}", bound]
+        if self._scored:
+            cells.append("-" if isnan(event.best) else f"{event.best:.4f}")
+        self._print_row([*cells, _duration(event.seconds)])
+
+    def _print_row(self, cells: Sequence[str], style: str = "") -> None:
+        widths = (7, 14, 15, *((10,) if self._scored else ()), 10)
+        line = "".join(f"{safe(cell):>{wide}}" for cell, wide in zip(cells, widths, strict=True))
+        self.console.print(line, style=style or None, markup=False)
+
+    def _end(self, record: TrainingRecord) -> None:
+        """Say how the training ended."""
+        new = [note for note in record.notes if note not in self._noted]
+        if not self.console.is_terminal:
+            self.say(str(record))
+            self._notes(new)
+            return
+        last = self._last
+        if last is not None and last.iteration != self._shown:
+            self._print_step(last)
+        took = "" if isnan(record.seconds) else f" in {_duration(record.seconds)}"
+        style = "green" if record.converged else "yellow"
+        self._fact("stopped", f"{record.reason} ({counted(record.iterations, 'iteration')}{took})", style)
+        told = f"objective {record.loss:,.6g} (loss of {record.objective.partition('(')[0]} plus penalty)"
+        if record.metric:
+            told = f"{record.metric} {record.score:.4f}, {told}"
+        if record.kept != record.iterations:
+            told = f"the weights of iteration {record.kept}, the best: {told}"
+        self._fact("kept", told)
+        self._fact("proved", record.certificate)
+        self._notes(new)
 
     def say(self, text: str) -> None:
         """Print a line."""
@@ -184,7 +276,7 @@ def line_of(event: Progress) -> str:
     if isfinite(step.length):
         parts.append(f"step {step.length:.3g}")
     if step.evaluations:
-        parts.append(f"{step.evaluations:.4g} passes")
+        parts.append(f"{step.evaluations:.4g} pass{'' if step.evaluations == 1 else 'es'}")
     left = "" if isnan(event.eta) else f", {_duration(event.eta)} left"
     return " · ".join([*parts, f"{_duration(event.seconds)}{left}"])
 

@@ -24,7 +24,18 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed
 from crfkit.training.choose import by_name, check_suits, choose, name_of
-from crfkit.training.events import COLUMNS, Begin, Event, Failed, Finished, Listener, TrainingRecord, tell
+from crfkit.training.events import (
+    COLUMNS,
+    Begin,
+    Event,
+    Failed,
+    Finished,
+    Listener,
+    Preparing,
+    Progress,
+    TrainingRecord,
+    tell,
+)
 from crfkit.training.runs.checkpoint import Checkpoints, Saver, described
 from crfkit.training.runs.convergence import (
     Certificate,
@@ -32,13 +43,13 @@ from crfkit.training.runs.convergence import (
     curvature_of,
     exact_step,
     has_converged,
+    least_of,
     remedy_for,
     warn_of_end,
+    with_exact_bound,
 )
 from crfkit.training.runs.loop import NothingLearnedError, Outcome, RunInfo, follow
 from crfkit.training.stop import RunRecord, Stop
-
-__all__ = ["TrainingRun", "Validation", "halted_by"]
 
 M = TypeVar("M")
 _ENOUGH = 1e-4  # the tolerance by default
@@ -79,6 +90,7 @@ class TrainingRun(ABC, Generic[M]):
     threads: int | None
     notes: list[str]
     outlook: str = ""  #: what is expected of it, for those who watch
+    audience: Sequence[Listener] = ()  #: who hears of preparations
     named: bool  #: whether the optimizer was given by name, or chosen: it has a tolerance by default
 
     # ---- what differs
@@ -140,7 +152,10 @@ class TrainingRun(ABC, Generic[M]):
                 self.problem, self.penalty, seed=self.seed, threads=self.threads, tolerance=tolerance
             )
         else:
-            self.optimizer = by_name(given, self.seed, self.threads, tolerance, graphs=graphs)
+            certified = curvature_of(self.penalty, self.problem.convex) > 0.0
+            self.optimizer = by_name(
+                given, self.seed, self.threads, tolerance, graphs=graphs, certified=certified
+            )
         check_suits(self.problem, self.optimizer, self.penalty)
 
     def fingerprint(self, dev: Any, metric: str) -> dict[str, str]:
@@ -154,12 +169,12 @@ class TrainingRun(ABC, Generic[M]):
             "optimizer": described(self.optimizer),
         }
 
-    def begin(self, resumed: int) -> Begin:
+    def begin(self, resumed: int, metric: str) -> Begin:
         """Return the event that training begins; `resumed` iterations come from a checkpoint."""
         optimizer, notes = name_of(self.optimizer), tuple(self.notes)
         samples, positions, labels, attributes = self.sizes()
         sizes = (samples, positions, labels, attributes, self.layout.weights)
-        return Begin(*sizes, optimizer, self.why, notes, resumed, self.outlook)
+        return Begin(*sizes, optimizer, self.why, notes, resumed, self.outlook, metric)
 
     def run(
         self,
@@ -211,12 +226,15 @@ class TrainingRun(ABC, Generic[M]):
         validate = None if dev is None else self.validation(dev, metric)
         self.notes += [] if validate is None else validate.notes
         name = "" if validate is None else validate.name
+        self.audience = audience
         mark = {} if keep is None else self.fingerprint(dev, name)
         saved = None if keep is None else keep.load(mark)
         halted: Stopped | None = None
         if saved is None:
             record = RunRecord()
             w, halted = self.start(begun)
+            if halted is not None and halted.end is End.SETTLED:
+                record.end, record.stopped = halted.end.value, halted.why
         else:
             if saved.has("pairs"):
                 self.restore(saved, "pairs")
@@ -232,7 +250,7 @@ class TrainingRun(ABC, Generic[M]):
         except NotFiniteError as error:
             raise NothingLearnedError(str(error)) from error
         run = ending.enter_context(closed(started))
-        tell(audience, self.begin(record.iteration))
+        tell(audience, self.begin(record.iteration, name))
 
         def snapshot() -> dict[str, Any]:
             return {"run": run.state(), "w": run.w, "course": record.state(), "pairs": self.extra_state()}
@@ -261,15 +279,22 @@ class TrainingRun(ABC, Generic[M]):
             halted=halted,
         )
 
-    def briefly(self, problem: Any, w: Floats, iterations: int, begun: float) -> Outcome:
-        """Train for a few iterations, as a preparation."""
+    def briefly(self, problem: Any, w: Floats, iterations: int, begun: float, what: str = "") -> Outcome:
+        """Train for a few iterations, as a preparation; where it has a name, those who watch hear of it."""
+
+        def say(event: Event) -> None:
+            if what and isinstance(event, Progress):
+                tell(self.audience, Preparing(what, event.iteration, iterations, event.seconds))
+
         stop = Stop(max_seconds=self.stop.max_seconds, max_iterations=iterations)
         optimizer = by_name("lbfgs", self.seed, self.threads)
-        if not problem.minimizes:
+        if getattr(problem, "drawn", False):
+            optimizer = by_name("adagrad", self.seed, graphs=True)
+        elif not problem.minimizes:
             optimizer = self.optimizer
         with checked_later():
             run = optimizer.start(problem, self.penalty, w)
-        return follow(run, RunRecord(), stop, begun=begun)
+        return follow(run, RunRecord(), stop, listener=say, begun=begun)
 
 
 def halted_by(outcome: Outcome) -> Stopped | None:
@@ -285,13 +310,13 @@ def summed_up(
     step = record.step(outcome.kept) if outcome.kept else None
     if step is None or not (np.isfinite(step.gap) or np.isfinite(step.gradient_norm)):
         step = exact_step(fit.problem, fit.penalty, outcome.w, evaluations)
-        evaluations = step.evaluations
+    step = with_exact_bound(step, fit.problem, fit.penalty, outcome.w)
+    evaluations = step.evaluations
     own = certify(step, info.curvature, convex=info.convex)
     others = (
         certify(record.step(i + 1), info.curvature, convex=info.convex) for i in range(record.iteration)
     )
-    least = max((one.objective - one.gap for one in others if np.isfinite(one.gap)), default=np.nan)
-    certificate = fit.certified(own.with_bound(least), outcome.w)
+    certificate = fit.certified(own.with_bound(least_of(others)), outcome.w)
     excess = min([certificate.excess, *record.excess[-1:]], key=lambda e: (np.isnan(e), e))
     history = {name: record.column(name) for name in COLUMNS}
     for column in history.values():

@@ -23,8 +23,6 @@ from crfkit.data.sink import write_bytes
 from crfkit.errors import ModelFileError
 from crfkit.models.store import OldFileError, pack, unpack
 
-__all__ = ["read_tree", "write_tree"]
-
 _KIND = "crfkit tree"
 _PIECES = "pieces"  # the name of a table, and how names of what it is about begin
 _DEEPEST = 30  # nesting; what runs keep has five levels

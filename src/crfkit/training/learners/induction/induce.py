@@ -30,8 +30,6 @@ from crfkit.training.learners.induction.run import InductionRun
 from crfkit.training.stop import Stop
 from crfkit.training.train import train
 
-__all__ = ["Induced", "induce"]
-
 
 @dataclass(frozen=True, eq=False)
 class Induced:

@@ -7,8 +7,6 @@ from typing import Literal
 
 from crfkit.checks import check_choice, check_number
 
-__all__ = ["Induction"]
-
 
 @dataclass(frozen=True)
 class Induction:
@@ -23,7 +21,7 @@ class Induction:
     beam : int
         Atoms (attributes that are not conjunctions) with the highest gains, which a round joins with each
         other and with the features that there are.
-    longest : int
+    max_length : int
         Atoms of a conjunction at most; 1: no conjunctions.
     margin : float
         Look at the tokens whose gold label is not more probable than every other by more than this. 0: those
@@ -54,7 +52,7 @@ class Induction:
     rounds: int = 10
     per_round: int = 1000
     beam: int = 1000
-    longest: int = 3
+    max_length: int = 3
     margin: float = 0.8
     iterations: int = 10
     min_gain: float = 0.0
@@ -63,13 +61,13 @@ class Induction:
     start: Literal["nothing", "observed"] = "nothing"
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "per_round", "beam", "longest", "iterations", "patience"):
+        for name in ("rounds", "per_round", "beam", "max_length", "iterations", "patience"):
             check_number(name, getattr(self, name), 1, whole=True)
         check_number("min_gain", self.min_gain)
         for name in ("margin", "overlap"):
             check_number(name, getattr(self, name))
             if getattr(self, name) > 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at most 1")
-        if self.longest > 8:
-            raise ValueError(f"longest is {self.longest}, expected at most 8")
+        if self.max_length > 8:
+            raise ValueError(f"max_length is {self.max_length}, expected at most 8")
         check_choice("start", self.start, ("nothing", "observed"))

@@ -19,8 +19,6 @@ from crfkit.arrays import Bools, Floats, Ids, Pointers, Ragged, pointers, ranges
 from crfkit.data.batch import Batch
 from crfkit.native import threads_or_all
 
-__all__ = ["Found", "Tokens", "best_features", "tokens_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Tokens:

@@ -11,8 +11,6 @@ from typing import Any
 
 from crfkit.data.sink import write_bytes
 
-__all__ = ["Example", "InducedFeature", "Round", "markdown", "write_report"]
-
 
 @dataclass(frozen=True)
 class Example:

@@ -17,14 +17,11 @@ from crfkit.models.model import SequenceModel
 from crfkit.objectives import Likelihood
 from crfkit.structures.structure import Structure
 from crfkit.training.data import TrainingData
-from crfkit.training.fit import Fit
+from crfkit.training.fit import Fit, with_labels_of
 from crfkit.training.learners.induction.options import Induction
 from crfkit.training.learners.induction.ranking import Found, Tokens, best_features, tokens_of
 from crfkit.training.learners.induction.report import Example, InducedFeature
 from crfkit.training.stop import Stop
-from crfkit.training.train import with_labels_of
-
-__all__ = ["InductionRun"]
 
 _EXAMPLES = 3
 
@@ -43,7 +40,7 @@ class InductionRun:
         threads: int | None,
     ) -> None:
         known = TrainingData(data, threads)
-        self.structure = with_labels_of(structure, known.labels.strings()).settled(known.batches())
+        self.structure = with_labels_of(structure, known.labels.strings()).settled(known.batches)
         self.data, self.options, self.features = data, options, features
         self.L = len(self.structure.labels)
         self.seed, self.threads = seed, threads
@@ -113,7 +110,7 @@ class InductionRun:
             self.parts,
             most=options.per_round,
             beam=options.beam,
-            longest=options.longest,
+            longest=options.max_length,
             least=options.min_gain,
             overlap=options.overlap,
             threads=self.threads,

@@ -30,15 +30,36 @@ from crfkit.models.scores import decoded
 if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
 
-__all__ = ["Uncertainty", "density", "uncertainty"]
-
 Uncertainty = Literal["least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy", "density"]
 
 
 def uncertainty(
     model: SequenceModel, X: Any, method: Uncertainty = "entropy", *, k: int = 10, threads: int | None = None
 ) -> Floats:
-    """Return how unsure a model is of each sequence, [N]; see `SequenceModel.uncertainty`."""
+    """Return how unsure a model is of each sequence, [N]: label the highest first.
+
+    Parameters
+    ----------
+    X : Columns, rows, items, Dataset or Batch
+        As in `dataset`.
+    method : str
+        "least-confidence", "margin", "entropy", "nbest-entropy", "token-entropy" or "density": the table
+        of this module.
+    k : int
+        Labelings of "nbest-entropy".
+    threads : int, optional
+        Default: all cores.
+
+    Examples
+    --------
+    >>> from crfkit import train
+    >>> from crfkit.features import ItemExtractor
+    >>> model = train(ItemExtractor()([[["the"], ["dog"]], [["a"], ["dog"]]], [["D", "N"]] * 2))
+    >>> sure, unsure = uncertainty(model, [[["the"], ["dog"]], [["new"], ["words"]]])
+    >>> bool(sure < unsure)
+    True
+    """
+    _ = model.predict_proba  # absent, and says why, where there are no probabilities
     check_choice("method", method, get_args(Uncertainty))
     check_number("k", k, whole=True)
     if k < 2:
