@@ -7,6 +7,7 @@ import pytest
 from bench import graph_learning
 
 
+@pytest.mark.filterwarnings("ignore:.* did not converge")  # a small network, few known labels
 def test_quick(capsys: pytest.CaptureFixture[str]) -> None:
     graph_learning.main(["--quick"])
     lines = capsys.readouterr().out.splitlines()
@@ -16,5 +17,7 @@ def test_quick(capsys: pytest.CaptureFixture[str]) -> None:
         "grid, pseudo-likelihood",
         "grid, Bethe likelihood",
         "scene, all pairs",
+        *(f"network generated, {one}" for one in ("links, potts", "words alone, potts")),
+        *(f"network generated, {one}" for one in ("links, free", "words alone, free")),
         "margin, crfkit",
     ]

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from bench import generated, grid, measure
-from bench.corpora import CORPORA
-from bench.corpus_features import addresses, fields
+from bench.child import Task
+from bench.corpora import CORPORA, halves
+from bench.corpus_features import addresses, fields, letters
 from bench.grid_tables import runs_table, speed_table
 from bench.runs import Row
 from bench.verdict import compare, judge
@@ -159,6 +160,35 @@ def test_a_small_grid(
     monkeypatch.setattr(grid, "SPEED", docs)
     grid.main(["--docs"])
     assert "| Random sequences of 60 | 4 | 2 |" in docs.read_text()
+
+
+def test_what_was_measured_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "RESULTS", tmp_path)
+    asked = []
+
+    def measured(task: Task, *_: Any) -> dict[str, Any]:
+        assert task.l2 is not None
+        asked.append((task.l2, task.optimizer))
+        return {**run(task.optimizer, [(1.0, 2, 3.0)], l2=task.l2), "corpus": task.corpus, "most": None}
+
+    monkeypatch.setattr(grid, "measured", measured)
+    arguments = ["--data=random60", "--threads=1", "--what=auto", "--resume"]
+    for more in (["--l2=2"], ["--l2=2,0.2", "--minutes=0"], ["--l2=2,0.2"]):
+        with pytest.raises(SystemExit, match="0"):
+            grid.main([*arguments, *more])
+    assert asked == [(2.0, "auto"), (0.2, "auto")]
+
+
+def test_halves_have_each_corpus_once() -> None:
+    choosing, reporting = halves()
+    assert not {*choosing} & {*reporting}
+    assert grid.parsed(["--data=reporting", "--features=dict"]).data == reporting
+
+
+def test_letters_are_labeled_by_their_place() -> None:
+    assert letters([["ab", "X"], ["c", "X"], ["def", "X"]]) == [
+        ["a", "B"], ["b", "E"], ["c", "S"], ["d", "B"], ["e", "I"], ["f", "E"]
+    ]  # fmt: skip
 
 
 def test_a_crash_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -54,3 +55,30 @@ def random_batch(
         dense=rng.normal(size=(P, dense)) if dense else None,
         weight=rng.uniform(0.5, 2.0, len(lengths)) if weights else None,
     )
+
+
+#: every field, three sequences of 2, 0 and 1 positions, segments of up to 2 positions
+FULL: dict[str, Any] = {
+    "seq_ptr": [0, 2, 2, 3],
+    "attr_ptr": [0, 2, 3, 5],
+    "attr": [0, 1, 0, 2, 2],
+    "value": [1.0, -2.0, 0.5, 1.0, 0.0],
+    "label": [0, 1, -1],
+    "edge_ptr": [0, 0, 1, 1],
+    "edge_attr": [4],
+    "weight": [1.0, 2.0, 3.0],
+    "dense": [[1.0], [2.0], [3.0]],
+    "edge_value": [0.5],
+    "allowed": [[1, 1, 0], [1, 0, 1], [0, 1, 1]],
+    "soft": [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]],
+    "segment_ptr": [0, 1, 3, 3, 3, 4, 4],  # at 0: lengths 1 and 2; at 2: length 1
+    "segment_attr": [3, 1, 2, 0],
+    "segment_value": [1.0, 2.0, 3.0, 4.0],
+    "begin_ptr": [0, 1, 1, 3],
+    "begin_attr": [2, 0, 3],
+    "begin_value": [1.0, -1.0, 2.0],
+    "end_ptr": [0, 0, 2, 2],
+    "end_attr": [1, 3],
+    "end_value": [0.5, 1.5],
+    "begin": [True, False, True],
+}

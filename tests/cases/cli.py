@@ -19,8 +19,6 @@ from typer.testing import CliRunner
 from crfkit.cli import app
 from crfkit.cli.commands import command_named
 
-__all__ = ["TEMPLATE", "folder", "on_a_terminal", "options_of", "run", "written"]
-
 TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,1]/%x[0,1]\nB\n"
 
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns
 
-__all__ = ["colliding_characters", "colliding_graph", "colliding_pairs", "colliding_strings"]
-
 _MULTIPLIER = 0x9FB21C651E98DF25  # of hash_bytes in cpp/text/alphabet.hpp
 _START = 0x2545F4914F6CDD1D
 _GOLDEN = 0x9E3779B97F4A7C15  # of KeyMap in cpp/text/key_map.hpp

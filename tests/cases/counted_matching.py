@@ -8,8 +8,6 @@ from typing import Any
 
 from crfkit._safe.expressions.parser import parsed
 
-__all__ = ["steps_of_all_ways", "steps_of_search"]
-
 
 class _Matcher:
     def __init__(self, text: str) -> None:

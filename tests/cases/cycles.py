@@ -15,8 +15,6 @@ from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.objective import Objective
 from crfkit.structures.graphs.batch import GraphBatch
 
-__all__ = ["cycles", "loss_of"]
-
 
 def cycles(seed: int, graphs: int, *, hidden: bool = False, strength: float = 1.0) -> GraphBatch:
     """Return cycles of four variables with three labels, two dense features each, and shared tables of pairs.

@@ -17,8 +17,6 @@ from crfkit.training import BlockedData
 from crfkit.training.runs.tree import read_tree, write_tree
 from crfkit.training.stop import Stop
 
-__all__ = ["damaged", "damages", "fuzz_blocks", "fuzz_checkpoint", "labeled", "places"]
-
 MISSING = object()  #: a damage: the field is not there
 Place = tuple[str | int, ...]
 

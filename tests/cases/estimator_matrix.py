@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ALWAYS", "REASONS", "TABLE", "VERBS"]
-
 #: What every estimator has.
 ALWAYS = ("fit", "predict", "score", "evaluate", "save", "load")
 

@@ -30,8 +30,6 @@ from crfkit.models.graph_answers import GraphLabels, GraphProba
 from crfkit.training import Boosting
 from tests.cases.graph_data import graphs
 
-__all__ = ["CASES", "LABELS", "Case", "same"]
-
 _RANDOM = np.random.default_rng(7)
 ROWS = [_RANDOM.normal(size=(int(n), 3)) for n in _RANDOM.integers(2, 7, 30)]
 LABELS = [["a" if row[0] * row[1] > 0 else "b" if row[2] > 0 else "c" for row in rows] for rows in ROWS]

@@ -20,8 +20,6 @@ from crfkit.data.dataset import Dataset
 from crfkit.training.memory import resident_bytes
 from tests.cases.batches import random_batch
 
-__all__ = ["CORPORA", "generated"]
-
 
 def generated(N: int, T: int, A: int, L: int, attributes: int) -> Dataset:
     """Return sequences of T positions, whose attributes say something about their labels."""
@@ -46,7 +44,7 @@ def measured(name: str) -> dict[str, Any]:
     water, before = HighWater(), resident_bytes()
     water.resume()
     found = crfkit.forecast(data, selection=features, n_jobs=2)
-    crfkit.train(data, selection=features, stop=Stop(tolerance=1e-3, max_iterations=60), n_jobs=2)
+    crfkit.train(data, selection=features, stop=Stop(tolerance=1e-4, max_iterations=60), n_jobs=2)
     taken = int(water.pause() * 2**20) - before
     return {"expected": found.peak - before, "taken": taken, "by": found.optimizer}
 

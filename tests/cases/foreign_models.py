@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crfkit.models.files.double_array import UNIT
+from crfkit.models.files.crfpp import UNIT
 
 TEMPLATES = ["U00:%x[0,0]", "U01:%x[-1,0]/%x[0,0]", "B", "B01:%x[0,1]"]
 LABELS = ["A", "B", "C"]

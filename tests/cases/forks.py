@@ -9,8 +9,6 @@ import traceback
 import warnings
 from collections.abc import Callable
 
-__all__ = ["answer_of_child"]
-
 
 def answer_of_child(call: Callable[[], object], seconds: float) -> str:
     """Return what a call returns, as text, in a child of a fork; "no answer" where it hangs."""

@@ -42,22 +42,22 @@ def graphs(seed: int, hidden: bool = False) -> GraphBatch:
 
 
 def grid(seed: int, side: int = 4, graphs: int = 2) -> GraphBatch:
-    """Return a small image and others of two pixels, with grey values and contrasts."""
+    """Return a small image and others of two pixels, with gray values and contrasts."""
     rng = np.random.default_rng(seed)
     shapes = [(side, side), *[(1, 2)] * (graphs - 1)]
     near = np.concatenate(scopes.grid(shapes))
     ptr = np.cumsum([0, *(height * width for height, width in shapes)])
     y = rng.integers(0, 2, int(ptr[-1]))
-    grey = y + rng.normal(size=len(y))
+    gray = y + rng.normal(size=len(y))
     graph = Graph(
         {"pixel": ["ground", "figure"]}, look=["pixel"], near=Clique("pixel", "pixel", cells="same")
     )
-    contrast = np.exp(-np.square(grey[near[:, 0]] - grey[near[:, 1]]))[:, None]
+    contrast = np.exp(-np.square(gray[near[:, 0]] - gray[near[:, 1]]))[:, None]
     return graph.batch(
         graph_ptr=ptr,
         labels={"pixel": y},
         scopes={"near": near},
-        features={"look": np.column_stack([np.ones(len(y)), grey]), "near": contrast},
+        features={"look": np.column_stack([np.ones(len(y)), gray]), "near": contrast},
     )
 
 

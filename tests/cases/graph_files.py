@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-__all__ = ["FG", "UAI", "opengm_file"]
-
 # Variables 0 (2 labels), 1 (3 labels), 2 (2 labels); the value of a cell says its labels: 12 is labels 1, 2.
 UAI = b"""BAYES
 3

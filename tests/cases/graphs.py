@@ -17,17 +17,6 @@ from crfkit.arrays import Floats, Ids, pointers
 from crfkit.structures import Table
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-__all__ = [
-    "chain_graph",
-    "cycle",
-    "grid",
-    "labeling",
-    "pairwise",
-    "random_graph",
-    "scores",
-    "tree_graph",
-]
-
 
 def random_graph(
     rng: Generator,

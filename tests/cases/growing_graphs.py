@@ -11,8 +11,6 @@ from crfkit.data.graphs.files import read_factors
 from crfkit.data.graphs.results import read_result
 from tests.cases.growth import GrowthCase, refused
 
-__all__ = ["graph_cases"]
-
 
 def graph_cases() -> list[GrowthCase]:
     """Return the cases of models, evidence and results."""

@@ -8,8 +8,6 @@ from tests.cases.growing_native import native_cases
 from tests.cases.growing_texts import text_cases
 from tests.cases.growth import GrowthCase
 
-__all__ = ["growth_cases"]
-
 
 def growth_cases() -> list[GrowthCase]:
     """Return all cases; their names are READER: DIMENSION."""

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit.models.files.cqdb import write_strings
-from crfkit.models.files.crfpp import read_crfpp
+from crfkit.models.files.crfpp import UNIT, read_crfpp
 from crfkit.models.files.crfsuite import FEATURE, read_crfsuite
-from crfkit.models.files.double_array import UNIT
 from crfkit.models.files.mallet import read_mallet
 from crfkit.models.files.wapiti import read_wapiti
 from tests.cases.growth import GrowthCase, refused
-
-__all__ = ["crfpp_chain", "crfpp_model", "crfsuite_model", "mallet_model", "model_cases", "wapiti_model"]
 
 
 def model_cases() -> list[GrowthCase]:

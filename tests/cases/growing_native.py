@@ -14,8 +14,6 @@ from crfkit.models.files.assembly import Triples, assemble
 from crfkit.structures.constraints import Constraint, Forbid
 from tests.cases.growth import GrowthCase
 
-__all__ = ["native_cases"]
-
 ONE = Recipe.parse("word[0]").templates
 
 

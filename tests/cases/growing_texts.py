@@ -13,8 +13,6 @@ from crfkit.data import stream
 from crfkit.features import Dictionary, Gazetteer
 from tests.cases.growth import GrowthCase, refused
 
-__all__ = ["text_cases"]
-
 
 def text_cases() -> list[GrowthCase]:
     """Return the cases of all formats of data, of compressed text, and of lists of phrases."""

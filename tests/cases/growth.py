@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-__all__ = ["MOST", "GrowthCase", "check_growth", "peak_of", "refused", "seconds_of"]
-
 T = TypeVar("T")
 
 MOST = 2.5  #: of the cost of n, for 2 n

@@ -16,8 +16,6 @@ from crfkit.features.recipe import Dialect
 from crfkit.structures.constraints import Forbid, Require, resolve
 from crfkit.structures.rules import constraints_of, plain_constraints
 
-__all__ = ["MOST_SECONDS", "fuzz_patterns", "random_expression"]
-
 MOST_SECONDS = 20.0  #: of the processor, for one case
 
 _ATOMS = (

@@ -7,19 +7,23 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-__all__ = ["Alarm", "seconds_until_heard"]
-
 
 class Alarm(Exception):  # noqa: N818 - no error
     """What the handler of the signal raises."""
 
 
-def seconds_until_heard(call: Callable[[], object], after: float = 0.05) -> float:
-    """Return how long after a signal a call ends with what its handler raises."""
+def seconds_until_heard(
+    call: Callable[[], object], after: float = 0.05, when: Callable[[], bool] = lambda: True
+) -> float:
+    """Return how long after a signal a call ends with what its handler raises; signals before `when` wait."""
     sent = 0.0
 
     def ring(number: int, frame: FrameType | None) -> None:
-        raise Alarm
+        nonlocal sent
+        if when():
+            raise Alarm
+        sent = time.perf_counter() + after
+        signal.setitimer(signal.ITIMER_REAL, after)
 
     before = signal.signal(signal.SIGALRM, ring)
     try:

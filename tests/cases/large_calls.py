@@ -20,8 +20,6 @@ from crfkit.models import SequenceModel, Tagger
 from crfkit.structures.graphs.potentials import GraphPotentials
 from crfkit.training.blocks.stream import BlockedData
 
-__all__ = ["large_scores", "make_calls"]
-
 Calls = dict[str, Callable[[], Any]]
 
 N, T, L, A = 150, 20, 8, 6000

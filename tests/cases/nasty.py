@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NASTY", "STEERING", "is_safe"]
-
 NASTY = {
     "closing markup": "[/]",
     "unknown closing markup": "[/nothing]",

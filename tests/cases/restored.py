@@ -20,8 +20,6 @@ from crfkit.models.model import SequenceModel
 from crfkit.structures import Tree
 from crfkit.structures.graphs.batch import GraphBatch
 
-__all__ = ["MADE", "SCORES"]
-
 X = [[["the"], ["dog"]], [["a"], ["dog"], ["barks"]]]
 Y = [["D", "N"], ["D", "N", "V"]]
 

@@ -56,6 +56,15 @@ def full(n: int = 40) -> Dataset:
     return replace(plain, batch=batch, edge_attributes=names)
 
 
+def segments() -> Dataset:
+    """Sentences cut into segments."""
+    from crfkit.models.tags import segmented
+
+    X, y = sentences(60, 5)
+    tags = [[f"B-{name}" if name != "C" else "O" for name in one] for one in y]
+    return segmented(ItemExtractor()(X), tags)
+
+
 def blocks(data: Dataset, folder: Path, size: int = 7) -> BlockedData:
     cuts = range(0, data.batch.sequences, size)
     return BlockedData.write(folder, (data[i : i + size] for i in cuts))

@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["LIMITS", "Outcome", "address_space", "bad_outcomes", "memory_sweep"]
-
 MB = 1 << 20
 LIMITS = tuple(int(MB * x) for x in (0.25, 0.5, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256))
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from crfkit.models.results import Span
 
-__all__ = ["bare"]
-
 
 def bare(found: Iterable[Iterable[Span]]) -> list[list[tuple[int, int, str]]]:
     """Return the segments of each sequence as (start, end, label), without probabilities."""

@@ -80,7 +80,7 @@ def test_several_files_and_a_pipe(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["{f}/train.txt", "-a", "dual"], "dual needs all data in memory; blocks .* for lbfgs, .* sgd, "),
+        (["{f}/train.txt", "-a", "gis"], "gis needs all data in memory; blocks .* for lbfgs, .* sgd, "),
         (["{f}/missing", "-a", "bcd"], "bcd needs all data in memory"),
         (["{f}/train.txt", "{f}/items.jsonl"], "give one kind"),
         (["{f}/items.jsonl", "{f}/train.txt"], "give one kind"),

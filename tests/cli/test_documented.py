@@ -12,7 +12,7 @@ from crfkit.cli.commands import COMMANDS, command_named
 from tests.cases.cli import options_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CALL = re.compile(r"(?<![\w/.-])crfkit ([a-z]+)((?: (?!\| )[^`\n;#)]*)?)")
 
 

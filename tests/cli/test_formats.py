@@ -70,7 +70,11 @@ COMMAND_LINES = {
     "explain": ["MODEL", "DATA"],
     "rank": ["MODEL", "DATA"],
     "calibrate": ["MODEL", "DATA", "-o", "OUT"],
+    "check": ["DATA"],
     "features": ["DATA", "-t", "COLUMN[0]"],
+    "convert-data": ["DATA", "OUT"],
+    "inspect": ["MODEL", "--data", "DATA", "--port", "0"],
+    "card": ["MODEL", "DATA"],
 }
 
 
@@ -105,7 +109,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize("format", data.FORMATS)
-def test_a_command_reads_a_format(format: str, command: str, models: dict[str, Path], tmp_path: Path) -> None:
+def test_a_command_reads_a_format(
+    format: str, command: str, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crfkit.cli.inspect._serve", lambda *given: None)  # it would wait for Ctrl-C
     if format not in models:
         pytest.skip(f"{format} needs a package that is not here")
     path = models[format]

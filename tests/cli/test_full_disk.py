@@ -127,8 +127,6 @@ def test_a_fault_at_every_write_of_other_commands(
             "--set",
             "induction.rounds=1",
             "-q",
-            "--report",
-            tmp_path / "features.md",
         ),
         "tag": (folder / "m.crf", folder / "test.txt", "-o", output),
         "convert": (folder / "m.crf", output, "--to", "crfsuite"),

@@ -158,7 +158,7 @@ def test_mistakes_are_told(folder: Path) -> None:
         (["--structure", "graph"], "--structure graph needs --graph FILE"),
         (["--graph", folder / "graph.txt"], "--graph and --inference-method are for --structure graph"),
         ([*graph, "--order", 2], "--order is not for --structure graph; leave it out"),
-        ([*graph, "-t", "t"], "--features is not for --structure graph; the file of --graph says it"),
+        ([*graph, "-t", "t"], "--features is not for --structure graph; the file of --graph decides it"),
         ([*graph, "--inference-method", "guess"], "method is 'guess', expected one of auto"),
         ([*graph[:3], folder / "none.txt"], "none.txt"),
         ([*graph[:3], folder / "wrong.txt"], "wrong.txt:2: clique poss: 'poss' is not a kind"),
@@ -181,7 +181,10 @@ def test_mistakes_are_told(folder: Path) -> None:
         ["--print", "spans"],
         ["--given"],
         ["--label-column", 1],
+        ["--text"],
     ):
         told = run("tag", folder / "m.crf", *arguments, text="the\n", status=2).stderr
         assert "not for models of graphs" in told
+    told = run("explain", folder / "m.crf", "--text", text="the\n", status=2).stderr
+    assert "not for models of graphs" in told
     assert "one of graphs" in run("show", folder / "m.crf", "--label", "DT", status=2).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,9 +62,8 @@ def test_help_names_what_daily_work_needs() -> None:
         assert re.search("^  --json +Print JSON", help_of(name), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["train", "cv", "forecast"])
-def test_a_list_has_all_names_each_with_its_option(name: str) -> None:
-    rows = [line.split("\t") for line in run(name, "--list").stdout.splitlines()]
+def test_a_list_has_all_names_each_with_its_option() -> None:
+    rows = [line.split("\t") for line in run("help", "names").stdout.splitlines()]
     found: dict[str, list[str]] = {}
     for option, one, *_ in rows:
         found.setdefault(option, []).append(one)
@@ -78,12 +78,14 @@ def test_a_list_has_all_names_each_with_its_option(name: str) -> None:
 
 def test_a_new_objective_is_listed_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OBJECTIVES, "ridge", cast(Any, Ridge))
-    assert "--objective\tridge\tAn objective with one penalty.\n" in run("train", "--list").stdout
-    assert "for entropy, posterior, ridge." in " ".join(help_of("train").split())
+    assert "--objective\tridge\tAn objective with one penalty.\n" in run("help", "names").stdout
+    assert "for the objectives entropy, posterior, ridge." in " ".join(help_of("train").split())
 
 
 def test_version() -> None:
     assert run("--version").stdout == f"crfkit {crfkit.__version__}\n"
+    for words in (("--version", "--json"), ("--json", "--version")):
+        assert json.loads(run(*words).stdout) == crfkit.native.build_info()
 
 
 def test_wrong_usage_is_one_sentence() -> None:

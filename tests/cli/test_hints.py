@@ -61,6 +61,7 @@ def test_what_means_nothing_gets_no_suggestion() -> None:
 @pytest.mark.parametrize(
     ("command", "given", "hint"),
     [
+        ("train", ["-v"], "leave it out: progress is shown unless --quiet is given"),
         ("train", ["--algorithm", "l2sgd"], "write --optimizer sgd"),
         ("train", ["--algorithm=ap"], "write --objective perceptron"),
         ("train", ["--algo", "l-bfgs"], "write --optimizer lbfgs"),

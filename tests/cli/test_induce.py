@@ -45,17 +45,14 @@ def test_columns_become_a_model_that_tags(place: Path) -> None:
         "--jobs",
         1,
     ]
-    for report in ("r.jsonl", "r.md"):
-        done = run(
-            *("train", "--induce", place / "train.txt", "-o", place / "m.crf", "--dev", place / "test.txt"),
-            *("--report", place / report, "--json", *options),
-        )
+    done = run(
+        *("train", "--induce", place / "train.txt", "-o", place / "m.crf", "--dev", place / "test.txt"),
+        *("--json", *options),
+    )
     told = json.loads(done.stdout)
     assert told["rounds"][0]["tokens"] == 200
     assert "gain" in done.stderr
-    names = {json.loads(line)["name"] for line in (place / "r.jsonl").read_text().splitlines()}
-    assert any("|" in name for name in names)
-    assert "## Round 1" in (place / "r.md").read_text()
+    assert any("|" in one["name"] for each in told["rounds"] for one in each["features"])
     tagged = run("tag", place / "m.crf", place / "test.txt").stdout.split("\n\n")
     gold = (place / "test.txt").read_text().split("\n\n")
     for ours, theirs in zip(tagged, gold, strict=True):
@@ -88,7 +85,6 @@ def test_items_give_the_tags_of_the_model_in_memory(folder: Path, place: Path) -
         (["--patience", "3"], "--patience is for a dev set"),
         (["--l2", "0"], "needs an L2 penalty"),
         (["--set", "induction.min_gain=1e9"], "a larger beam or a smaller min_gain"),
-        (["--report", "/nowhere/r.md"], "--report is /nowhere/r.md, but there is no folder"),
     ],
 )
 def test_what_cannot_be_done_is_said(place: Path, options: list[str], why: str) -> None:

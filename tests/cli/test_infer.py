@@ -94,10 +94,11 @@ def test_a_model_without_variables(tmp_path: Path) -> None:
 
 
 def test_options_of_methods(model: Path) -> None:
-    told = run("infer", model, "--inference-method", "enumeration", "--set", "method.most=3", status=2).stderr
+    asked = ("infer", model, "--inference-method", "enumeration", "--set")
+    told = run(*asked, "method.max_labelings=3", status=2).stderr
     assert "m.uai: graph 0 has 48 labelings, more than the 3" in told
     assert "(here: --inference-method, --set method.FIELD=VALUE)" in told
-    run("infer", model, "--inference-method", "enumeration", "--set", "method.most=48")
+    run(*asked, "method.max_labelings=48")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_options_of_methods(model: Path) -> None:
         (["--set", "tol"], "--set is 'tol', expected PART.FIELD=VALUE, such as method.NAME=1"),
         (["--set", "method.budget=much"], "--set method.budget: "),
         (["--set", "objective.l2=1"], "there is no part 'objective' here; the parts are method"),
-        (["--format", "bif"], "format is 'bif', expected one of uai, lg, fg, opengm"),
+        (["--format", "xml"], "format is 'xml', expected one of uai, lg, fg, opengm, wcsp, cfn, bif"),
         (["--format", "fg"], "'MARKOV' is not a number"),
         (["--evidence", "absent.evid"], "absent.evid: No such file or directory; check the name"),
         (["-o", "/nowhere/x"], "there is no folder /nowhere"),

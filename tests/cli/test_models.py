@@ -18,6 +18,7 @@ from crfkit.cli.tagging import Tagger
 from crfkit.data import write
 from crfkit.data.formats.columns import Columns
 from crfkit.features import ItemExtractor
+from crfkit.metrics.mistakes import doubtful
 from crfkit.models import SequenceModel
 from crfkit.models.files import about
 from crfkit.models.files.graphs import graph_pieces
@@ -206,7 +207,7 @@ def test_memory_is_given_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     kept = tagger._read._extract
     tagger.batch(block)
     assert tagger._read._extract is kept
-    monkeypatch.setattr("crfkit.models.reading._TOKENS", 1)
+    monkeypatch.setattr("crfkit.models.reader._TOKENS", 1)
     assert tagger.model.predict(tagger.batch(block)) == first
     assert tagger._read._extract is not kept
 
@@ -231,16 +232,32 @@ def test_eval_prints_what_evaluate_returns(folder: Path, tmp_path: Path) -> None
     rows = [line.split() for line in (folder / "test.txt").read_text().splitlines()]
     wrong = [[*row[:-1], "I-NP" if row[-1] == "O" else row[-1]] if row else row for row in rows]
     (tmp_path / "wrong.txt").write_text("\n".join(map(" ".join, wrong)) + "\n")
-    report = load(folder / "m.crf").evaluate(read(tmp_path / "wrong.txt"))
+    model, data = load(folder / "m.crf"), read(tmp_path / "wrong.txt")
+    report = model.evaluate(data)
     assert 0.0 < report.accuracy < 1.0
     asked = ("evaluate", folder / "m.crf", tmp_path / "wrong.txt")
     assert run(*asked).stdout == f"{report}\n"
     assert json.loads(run(*asked, "--json").stdout) == report.to_dict()
     text = run(*asked, "--confusion", "--errors", 2).stdout
-    worst = report.errors(2)
-    assert text == f"{report.confusion}\n\n{worst[0]}\n\n{worst[1]}\n\n{report}\n"
+    assert isinstance(data, Columns)
+    assert data.lines is not None
+    sequences = [data.sequence(n) for n in range(len(data))]
+    names = model.names.labels.strings()
+    sure = [
+        [float(row[names.index(label)]) for row, (*_, label) in zip(rows, sequence, strict=True)]
+        for rows, sequence in zip(model.predict_proba(data), sequences, strict=True)
+    ]
+    words = [[word for word, *_ in sequence] for sequence in sequences]
+    lines = data.lines.begin.tolist()
+    worst = report.errors(None, words=words, lines=lines, probability=sure)
+    found = doubtful(worst)
+    doubts = "".join(f"  {each.name}\n    {one.line(each.words)}\n" for each, one in found[:2])
+    title = f"suspected gold errors: {len(found)}; the model gives less than 1 % to the gold label\n"
+    assert len(found) > 2
+    assert text == f"{report.confusion}\n\n{worst[0]}\n\n{worst[1]}\n\n{title}{doubts}\n{report}\n"
     told = json.loads(run(*asked, "--json", "--errors", 1).stdout)
     assert told.pop("errors") == [worst[0].to_dict()]
+    assert told.pop("doubtful") == [{**found[0][1].to_dict(), "sequence": found[0][0].sequence}]
     assert told == report.to_dict()
 
 

@@ -54,6 +54,7 @@ PLACES = [
         "explain PLACE DATA",
         "explain MODEL PLACE",
     ),
+    "convert-data PLACE OUT",
     *("rank PLACE DATA", "rank MODEL PLACE", "infer PLACE", "infer PLACE -f uai", "infer PLACE -f opengm"),
     *("infer GRAPH --evidence PLACE", "calibrate PLACE DATA -o OUT", "calibrate MODEL PLACE -o OUT"),
     *("calibrate MODEL DATA -o OUT --test PLACE", "features PLACE -t word[0]", "features DATA -t PLACE"),
@@ -62,7 +63,11 @@ PLACES = [
         "convert PLACE OUT",
         "convert PLACE OUT --from wapiti",
     ),
-    *("reproduce pos --data PLACE -o OUT",),
+    *("check PLACE", "check DATA PLACE"),
+    *("reproduce pos --data PLACE -o OUT", "card PLACE", "card MODEL PLACE"),
+    *("serve PLACE --port 0", "serve MODEL --port 0 --token-file PLACE", "inspect PLACE --port 0"),
+    *("inspect MODEL PLACE --port 0", "inspect MODEL --data PLACE --port 0"),
+    *("inspect MODEL --pool PLACE --port 0", "inspect MODEL --pool PLACE --port 0 -f columns"),
 ]
 KINDS = ("pipe", "folder", "socket", "/dev/zero")
 
@@ -101,7 +106,7 @@ def no_hang() -> Iterator[None]:
 
 
 def test_every_command_that_reads_files_has_its_places_here() -> None:
-    assert {line.split()[0] for line in PLACES} == set(COMMANDS) - {"demo"}
+    assert {line.split()[0] for line in PLACES} == set(COMMANDS) - {"demo", "new"}
 
 
 @pytest.mark.parametrize("command", PLACES)

@@ -71,7 +71,6 @@ def test_a_link_to_a_new_file_is_written_through(folder: Path, place: Path) -> N
         ["train", "data", "--dev", "other", "-o", "other"],
         ["train", "data", "-t", "template", "-o", "template"],
         ["train", "data", "--induce", "-o", "data"],
-        ["train", "data", "--induce", "-o", "new.crf", "--report", "data"],
         ["tag", "m.crf", "data", "-o", "data"],
         ["tag", "m.crf", "data", "-o", "m.crf"],
         ["calibrate", "m.crf", "data", "-o", "data"],

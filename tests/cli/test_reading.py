@@ -64,14 +64,14 @@ def test_conllu_from_train_to_eval(tmp_path: Path) -> None:
     data, model = tmp_path / "en.conllu", tmp_path / "m.crf"
     data.write_text(conllu())
     run("train", data, "-o", model, "-q", "-a", "lbfgs")
-    assert SequenceModel.load(model).labels.strings() == ["DET", "NOUN", "VERB"]
+    assert SequenceModel.load(model).labels == ("DET", "NOUN", "VERB")
     assert {name.split("[")[0] for name in SequenceModel.load(model).attributes} >= {"form", "lower(form)"}
     tagged = run("tag", model, data).stdout.splitlines()
     assert [line.split("\t")[-1] for line in tagged[:4]] == ["DET", "NOUN", "VERB", ""]
     assert "accuracy" in run("evaluate", model, data, "--format", "conllu").stdout
     assert run("tag", model, "--columns", "form", text="the\n").stdout == "the\tDET\n\n"
     run("train", data, "-o", model, "-q", "-a", "lbfgs", "--label-column", "lemma")
-    assert SequenceModel.load(model).labels.strings() == ["the", "dog", "ran"]
+    assert SequenceModel.load(model).labels == ("the", "dog", "ran")
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -46,7 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [text for text in NASTY.values() if not set(text) & set(" \t\n\x00\x85\u2029")]
     (made / "columns.txt").write_text("".join(f"{text}\tX\t{text}\n\n" for text in texts), newline="\n")
     (made / "template").write_text("U00:%x[0,0]\nB01:%x[0,0]\n")
-    options = ["-q", "--max-iterations", "3", "--jobs", "1", "--notes", NOTES, "--license", "\x1b[/]"]
+    options = ["-q", "--max-iterations", "3", "--jobs", "1", "--notes", NOTES]
+    options += ["--license", "\x1b[/]"]
     run("train", made / "items.jsonl", "-o", made / "items.crf", *options)
     run("train", made / "columns.txt", "-o", made / "columns.crf", *options)
     return made

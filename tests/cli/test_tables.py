@@ -44,7 +44,7 @@ def test_from_train_to_eval(
     data.write_text(content, encoding=encoding or "utf-8")
     given = [*options, *([] if encoding in (None, "utf-16") else ["--encoding", encoding])]
     run("train", data, "-o", model, *TRAINED, *given)
-    assert SequenceModel.load(model).labels.strings() == ["D", "N"]
+    assert SequenceModel.load(model).labels == ("D", "N")
     assert run("tag", model, data, *given).stdout == TAGGED
     assert "accuracy 1.0000 of 5 labels" in run("evaluate", model, data, *given).stdout
     assert len(run("rank", model, data, *given).stdout.splitlines()) == 3

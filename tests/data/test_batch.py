@@ -16,18 +16,10 @@ from crfkit import _native
 from crfkit.data.alphabet import Alphabet, AlphabetArrays
 from crfkit.data.batch import Batch
 from crfkit.features import ItemExtractor
+from tests.cases.batches import FULL
 
-GOOD: dict[str, Any] = {
-    "seq_ptr": [0, 2, 2, 3],
-    "attr_ptr": [0, 2, 3, 5],
-    "attr": [0, 1, 0, 2, 2],
-    "value": [1.0, -2.0, 0.5, 1.0, 0.0],
-    "label": [0, 1, -1],
-    "edge_ptr": [0, 0, 1, 1],
-    "edge_attr": [4],
-    "weight": [1.0, 2.0, 3.0],
-    "dense": [[1.0], [2.0], [3.0]],
-}
+PARTS = ("seq_ptr", "attr_ptr", "attr", "value", "label", "edge_ptr", "edge_attr", "weight", "dense")
+GOOD: dict[str, Any] = {name: FULL[name] for name in PARTS}
 
 
 @pytest.mark.parametrize(

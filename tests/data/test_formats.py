@@ -217,3 +217,14 @@ def test_real_corpora(name: str, sequences: int, tokens: int, width: int) -> Non
     assert isinstance(again, Columns)
     assert all(np.array_equal(a, b) for a, b in zip(made.ids, again.ids, strict=True))
     assert np.array_equal(made.seq_ptr, again.seq_ptr)
+
+
+def test_a_mistake_in_what_was_read_against_its_looks_names_the_format() -> None:
+    text = b"Rockwell NNP B-NP\n: : O\n\nsaid VBD B-VP\n" * 3
+    for reader in (crfkit.read, lambda *given, **options: list(data.stream(*given, **options))):
+        with pytest.raises(
+            DataError, match=r"line 2: .*looks like format 'columns', and was read as 'crfsuite'"
+        ):
+            reader(io.BytesIO(text), needs="attributes")
+    with pytest.raises(DataError, match=r"for a colon in a label$"):
+        crfkit.read(io.BytesIO(text), "crfsuite")

@@ -155,7 +155,9 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match=r"does not say in which format to write; end it in one of \.uai"):
         save_graph(large, tmp_path / "model")
-    with pytest.raises(ValueError, match="format is 'bif', expected one of uai, lg, fg, opengm"):
+    with pytest.raises(ValueError, match="format is 'xml', expected one of uai, lg, fg, opengm"):
+        save_graph(large, tmp_path / "model", format="xml")
+    with pytest.raises(ValueError, match="bif is read only; write one of uai, lg, fg, opengm"):
         save_graph(large, tmp_path / "model", format="bif")
     two = Graph({"a": 2}, own=["a"]).batch(graph_ptr=[0, 1, 2]).potentials(own=[0.0, 1.0])
     with pytest.raises(ValueError, match="a file holds one graph, and there are 2"):
@@ -276,12 +278,12 @@ def test_formats_are_told_by_content() -> None:
     ("name", "text", "message"),
     [
         (
-            "m.bif",
+            "m.xml",
             b"network x {}",
             r"begins with 'network', .*; known formats and endings: uai \(\.uai\)",
         ),
         (
-            "m.wcsp",
+            "m.net",
             b"3\n",
             r"ends where 3 factors .* \(read as fg, for its name says no format; known",
         ),

@@ -195,6 +195,8 @@ def test_a_label_that_only_the_first_line_has_is_warned_of() -> None:
     text = b"Form Cat\n" + b"the D\ndog N\n" * 10
     assert "'Cat' occurs nowhere else in the last column" in warned(text)[0]
     assert not warned(text + b"a X\n")  # others occur once, too
+    assert "'y' occurs nowhere else" in warned(b"Wort y\n" + b"the B-D\ndog O\n" * 100 + b"a I-D\n")[0]
+    assert "'2' occurs nowhere else" in warned(b"0 2\n" + b"the D\ndog N\n" * 100 + b"a X\n")[0]
     assert not warned(b"Form Cat\n" + b"the D\ndog N\n" * 3)  # in few lines that says nothing
     assert not warned(b"Form B-Cat\n" + b"the D\ndog N\n" * 10)
 

@@ -15,32 +15,7 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.training import BlockedData
-
-#: every field, three sequences of 2, 0 and 1 positions, segments of up to 2 positions
-FULL: dict[str, Any] = {
-    "seq_ptr": [0, 2, 2, 3],
-    "attr_ptr": [0, 2, 3, 5],
-    "attr": [0, 1, 0, 2, 2],
-    "value": [1.0, -2.0, 0.5, 1.0, 0.0],
-    "label": [0, 1, -1],
-    "edge_ptr": [0, 0, 1, 1],
-    "edge_attr": [4],
-    "weight": [1.0, 2.0, 3.0],
-    "dense": [[1.0], [2.0], [3.0]],
-    "edge_value": [0.5],
-    "allowed": [[1, 1, 0], [1, 0, 1], [0, 1, 1]],
-    "soft": [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]],
-    "segment_ptr": [0, 1, 3, 3, 3, 4, 4],  # at 0: lengths 1 and 2; at 2: length 1
-    "segment_attr": [3, 1, 2, 0],
-    "segment_value": [1.0, 2.0, 3.0, 4.0],
-    "begin_ptr": [0, 1, 1, 3],
-    "begin_attr": [2, 0, 3],
-    "begin_value": [1.0, -1.0, 2.0],
-    "end_ptr": [0, 0, 2, 2],
-    "end_attr": [1, 3],
-    "end_value": [0.5, 1.5],
-    "begin": [True, False, True],
-}
+from tests.cases.batches import FULL
 
 
 def full(**changes: Any) -> Batch:
@@ -162,7 +137,7 @@ def test_new_ids() -> None:
         full(allowed=None).renamed(labels=np.array([0, -1, 1]), label_count=2)
     with pytest.raises(ValueError, match="give label_count"):
         full().renamed(labels=np.array([0, 1, 2]))
-    with pytest.raises(ValueError, match="attr has the id 2, and new ids are given for 2 only"):
+    with pytest.raises(ValueError, match="attr has the id 2, but only 2 new ids are given"):
         full().renamed(attributes=np.array([0, 1]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -129,8 +130,8 @@ def test_missing_values_of_pandas() -> None:
     cells = ["a", None, float("nan"), pandas.NA, pandas.NaT, 7, 8.0]
     frame = pandas.DataFrame({"sequence": ["x"] * len(cells), "w": cells})
     assert [row[0] for row in read_frame(frame).sequence(0)] == ["a", "", "", "", "", "7", "8"]
-    with pytest.raises(DataError, match="line 2: has no value in column 'sequence'"):
-        read_frame(pandas.DataFrame({"sequence": ["x", None], "w": ["a", "b"]}))
+    with pytest.raises(DataError, match="line 1: has nothing in column 'sequence'"):
+        read_frame(pandas.DataFrame({"sequence": [None, "x"], "w": ["a", "b"]}))
     with pytest.raises(DataError, match="same column name twice, 'w'"):
         read_frame(pandas.DataFrame([[1, "a", "b"]], columns=["sequence", "w", "w"]))
 
@@ -172,3 +173,32 @@ def test_arrow_and_parquet(tmp_path: Path) -> None:
         read_frame(io.BytesIO(b"PAR1 and no more"))
     with pytest.raises(DataError, match="the file is empty"):
         crfkit.read(io.BytesIO(b""), "parquet")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_an_empty_cell_stands_for_the_number_above_it(library: str, tmp_path: Path) -> None:
+    module = pytest.importorskip(library)
+    make = module.DataFrame if library in ("pandas", "polars") else module.table
+    cells = {"Sentence #": ["s1", None, "s2"], "w": ["a", "b", "c"], "t": ["X", "Y", "X"]}
+    assert list(read_frame(make(cells))) == [[("a", "X"), ("b", "Y")], [("c", "X")]]
+    with pytest.raises(DataError, match="line 1: has nothing in column 'Sentence #'"):
+        read_frame(make({**cells, "Sentence #": [None, "s1", "s1"]}))
+
+
+def test_the_column_of_sequences_of_parquet_is_found_as_in_a_frame(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "x.parquet"
+    data.write(path, made(), sequence="sentence_id")
+    assert list(crfkit.read(path)) == ROWS
+    data.write(path, made(), sequence="s")
+    with pytest.raises(DataError, match=r"which column .*give it: sequence='s' \(--sequence-column s\)"):
+        crfkit.read(path)
+
+
+@pytest.mark.slow
+def test_a_process_that_read_parquet_ends_in_peace(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    data.write(tmp_path / "x.parquet", made())
+    program = "import sys, crfkit; crfkit.read(sys.argv[1])"
+    for _ in range(30):  # pyarrow's own threads aborted one of ten
+        subprocess.run([sys.executable, "-c", program, tmp_path / "x.parquet"], check=True)

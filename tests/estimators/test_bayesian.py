@@ -68,7 +68,7 @@ def test_the_posterior_is_near_the_integral(few: tuple[GraphBatch, Floats, Float
 def test_draws_and_diagonals_stay_near(few: tuple[GraphBatch, Floats, Floats, Floats]) -> None:
     batch, _, mean, covariance = few
     sd = np.sqrt(np.diagonal(covariance))
-    drawn = BayesianCRF(batch.graph, variance=4.0, most=1, draws=3000, n_jobs=1).fit(batch)
+    drawn = BayesianCRF(batch.graph, variance=4.0, max_labelings=1, draws=3000, n_jobs=1).fit(batch)
     assert (np.abs(drawn.posterior_.mean - mean) / sd).max() < 0.1
     assert np.abs(drawn.posterior_.covariance - covariance).max() < 0.1
     diagonal = BayesianCRF(batch.graph, variance=4.0, covariance="diagonal", n_jobs=1).fit(batch)
@@ -103,7 +103,7 @@ def test_without_pairs_of_neighbors_nothing_is_correlated() -> None:
 def test_seeds_and_threads_keep_the_bits() -> None:
     batch = chains(3, 1)
     made = [
-        BayesianCRF(batch.graph, most=1, samples=6, random_state=seed, n_jobs=threads).fit(batch)
+        BayesianCRF(batch.graph, max_labelings=1, samples=6, random_state=seed, n_jobs=threads).fit(batch)
         for seed, threads in ((0, 1), (0, 2), (1, 1))
     ]
     first, same, other = (crf.predict_proba(batch)["a"] for crf in made)

@@ -70,7 +70,7 @@ def test_differences_are_the_functional_gradient(steps: bool) -> None:
 def test_values_of_leaves_are_newton_steps_of_their_rows() -> None:
     data = learning(steps=False)
     _, expected, delta = data.compared()
-    options = Boosting(leaves=3, smallest=1, l2=0.7, shrinkage=0.4)
+    options = Boosting(leaves=3, min_samples=1, l2=0.7, shrinkage=0.4)
     added = grow_round(data, expected, delta, options, np.random.default_rng(0))
     assert [one.cells.tolist() for one in added.trees] == [[0], [1], [2]]
     weight = np.repeat(data.weight, np.diff(data.batch.seq_ptr))
@@ -86,7 +86,7 @@ def test_values_of_leaves_are_newton_steps_of_their_rows() -> None:
 def test_a_tree_is_scikit_learn_s() -> None:
     rng = np.random.default_rng(4)
     rows, target = rng.random((200, 4)).astype(np.float32), rng.normal(size=(200, 2))
-    forest = Forest.of([grown(rows, target, leaves=9, smallest=3, features=0.5, seed=s) for s in (1, 2)])
+    forest = Forest.of([grown(rows, target, leaves=9, min_samples=3, features=0.5, seed=s) for s in (1, 2)])
     new = rng.random((50, 4)).astype(np.float32)
     new[:9, 0] = forest.threshold[0]  # on the edge itself
     number = forest.numbers()

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from crfkit import Chain, FeatureSelection
 from crfkit.estimators.classic import CodeCRF
@@ -74,14 +72,6 @@ def test_partial_labels_and_templates() -> None:
     y[0][0], y[1][0] = {"D", "N"}, None
     made = coded(features="w[-1..1]; edge: w[0]").fit(W, y)
     assert made.predict(W_TEST) == Y_TEST
-
-
-def test_conventions() -> None:
-    made = coded(columns=2)
-    assert clone(made).get_params() == made.get_params()
-    search = GridSearchCV(coded(), {"columns": [2, 3], "objective__l2": [0.1]}, cv=2).fit(X, Y)
-    assert search.score(X_TEST, Y_TEST) > 0.9
-    assert made.fit(X, Y, sample_weight=np.ones(len(X))).n_iter_ > 0
 
 
 def test_constraints_hold_in_the_product() -> None:

@@ -61,7 +61,7 @@ def test_parameters_are_stored_as_they_are_and_cloned() -> None:
     assert not hasattr(clone(fitted()), "model_")
     ruled = Chain(constraints=(Forbid("a", "b"),))
     assert clone(ChainCRF(structure=ruled)).structure == ruled
-    assert len(ChainCRF().get_params(deep=False)) <= 17
+    assert len(ChainCRF().get_params(deep=False)) <= 22  # three say how raw text is read
 
 
 def test_nested_parameters_of_frozen_parts() -> None:
@@ -102,7 +102,7 @@ def test_nested_parameters_of_words_that_are_short_for_objects() -> None:
 
 
 def test_parameters_that_do_not_exist() -> None:
-    with pytest.raises(ValueError, match="Invalid parameter 'l3' for estimator ChainCRF"):
+    with pytest.raises(ValueError, match="ChainCRF has no option 'l3'; the options are alignment, "):
         ChainCRF().set_params(l3=1.0)
     with pytest.raises(ValueError, match=r"ChainCRF has no option c2: write l2=2\.0"):
         ChainCRF().set_params(c2=1.0)
@@ -186,7 +186,7 @@ def test_fit_leaves_the_parameters_alone() -> None:
     assert made.get_params() == before
     learned = {name for name in vars(made) if name.endswith("_")}
     assert learned == {"model_", "classes_", "n_iter_"}
-    assert made.classes_.tolist() == made.model_.labels.strings()
+    assert made.classes_.tolist() == list(made.model_.labels)
     assert made.n_iter_ > 0
     check_is_fitted(made)
 

@@ -24,6 +24,10 @@ NAMES = [
     "CodeCRF by Hamming",
     "HMM",
     "BayesianCRF",
+    "FactorialCRF",
+    "SkipChainCRF",
+    "GridCRF",
+    "MultiLabelCRF",
 ]
 OURS = ("map", "rule", "estimator")
 
@@ -124,11 +128,11 @@ def test_bytes_that_change_anywhere_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"kind": "os.system", "fields": {}}, "os.system' is no kind of parameter"),
-        ({"kind": "objectives.OBJECTIVES", "fields": {}}, "is no kind of parameter"),
-        ({"kind": "cli.app", "fields": {}}, "is no kind of parameter"),
-        ({"call": "print"}, "'call' is no value of a parameter"),
-        ({"array": ["O", [1], [1]]}, "is no parameter"),
+        ({"kind": "os.system", "fields": {}}, "os.system' is not a kind of parameter"),
+        ({"kind": "objectives.OBJECTIVES", "fields": {}}, "is not a kind of parameter"),
+        ({"kind": "cli.app", "fields": {}}, "is not a kind of parameter"),
+        ({"call": "print"}, "'call' is not a value of a parameter"),
+        ({"array": ["O", [1], [1]]}, "is not a parameter"),
     ],
 )
 def test_parameters_are_data_of_public_kinds(change: Any, why: str, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_queries_that_need_labels() -> None:
     [
         ("word[", W, ValueError, "template, line 1: 'word\\['"),
         ("", W, ValueError, "no template"),
-        (3, W, TypeError, "template is 3, expected text"),
+        (3, W, TypeError, "features is 3, expected text"),
         ("word[0]", [[("the", "x")]], ValueError, "reads the column 'word', but the rows of X are not dicts"),
         ("word[0]", [[{"w": "the"}]], ValueError, "sequence 0, token 0 has no 'word'"),
         ("a[0]; b[0]", [["the"]], ValueError, "reads the columns a, b, but the tokens"),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 from crfkit import ChainCRF, FactorialCRF, Likelihood, Stop, inference
 from crfkit.inference.methods import Enumeration
@@ -86,22 +85,6 @@ def test_predictions_look_like_y_and_hidden_labels_are_summed_out() -> None:
     twice = FactorialCRF().fit(X + X, y + y)
     np.testing.assert_allclose(doubled.model_.w, twice.model_.w, atol=1e-3)
     assert doubled.score(X, y, sample_weight=[1.0] * len(X)) == doubled.score(X, y)
-
-
-def test_conventions_of_scikit_learn() -> None:
-    X, y = sentences(4)
-    crf = FactorialCRF(links=[("0", "1")], objective=Likelihood(l2=0.5))
-    assert clone(crf).get_params()["objective__l2"] == 0.5
-    assert crf.set_params(objective__l2=2.0).get_params()["objective__l2"] == 2.0
-    scores = cross_val_score(FactorialCRF(), X, y, cv=3)
-    assert scores.shape == (3,)
-    assert (scores > 0.6).all()
-
-
-def test_the_number_of_threads_does_not_matter() -> None:
-    X, y = sentences(5)
-    one, two = (FactorialCRF(n_jobs=threads).fit(X, y).model_.w for threads in (1, 2))
-    assert (one == two).all()
 
 
 def test_a_template_reads_rows_of_tokens() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -20,6 +23,9 @@ ADVICE: list[tuple[dict[str, Any], str, str]] = [
     ({"c1": 0.1, "c2": 0.1}, "l1=0.1, l2=0.2", ""),
     ({"rho1": 0.5, "rho2": 0.01}, "l1=0.5, l2=0.01", ""),
     ({"C": 4.0}, "l2=0.25", ""),
+    ({"c": 4.0, "f": 2, "p": 3}, "l2=0.25, min_count=2, n_jobs=3", ""),
+    ({"a": "MIRA"}, "objective='perceptron', optimizer='mira-crfpp'", ""),
+    ({"rho1": 1, "maxiter": 3, "period": 4}, "l1=1, max_iterations=3, optimizer=LBFGS(period=4)", ""),
     ({"gaussian_variance": 10}, "l2=0.1", ""),
     ({"algorithm": "lbfgs"}, "optimizer='lbfgs'", ""),
     (
@@ -73,6 +79,39 @@ def test_every_constructor_and_set_params_have_hints(name: str) -> None:
         kind(*given).set_params(seed=2)
     with pytest.raises(TypeError, match=f"^{name} has no option 'n_jbs'; did you mean 'n_jobs'"):
         kind(*given, n_jbs=2)
+    with pytest.raises(ValueError, match=f"^{name} has no option 'n_jbs'; did you mean 'n_jobs'"):
+        kind(*given).set_params(n_jbs=2)
+
+
+#: The table of the contract, section 8.
+THERE: dict[str, Any] = {
+    **{"c1": 1.0, "c2": 1.0, "feature.minfreq": 2, "feature.possible_transitions": 1, "num_memories": 6},
+    **{"period": 3, "algorithm": "l2sgd", "min_freq": 2, "all_possible_states": True, "verbose": True},
+    **{"X_dev": [], "c": 2.0, "f": 2, "a": "MIRA", "p": 4, "template": "t.txt", "rho1": 1.0, "rho2": 1.0},
+    **{"nthread": 2, "maxiter": 5, "pattern": "p", "gaussian-variance": 10, "orders": 2, "num_tags": 3},
+    **{"batch_first": True, "token_mean": True, "C": 2.0, "max_iter": 5, "inference_method": "ad3"},
+    **{"neighborhood": 4, "tol": 0.1, "class_weight": {"a": 2}, "n_iter_no_change": 3},
+}
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, "train"])
+def test_whoever_is_asked_advises_what_it_has(name: str) -> None:
+    if name == "train":
+        made: Any = partial(crfkit.train, ItemExtractor()(X, Y))
+        own = {*signature(crfkit.train).parameters}
+    else:
+        kind: Any = getattr(import_module(ESTIMATORS[name], "crfkit.estimators"), name)
+        own = {*kind._get_param_names()}
+        made = partial(kind, Graph({"a": 2})) if "graph" in own else kind
+    for option, value in THERE.items():
+        if option in own:
+            continue
+        with pytest.raises(TypeError, match=f"^{name} has no option {re.escape(option)}: ") as caught:
+            made(**{option: value})
+        advice = str(caught.value)
+        assert re.search(r"write \w|leave it out: |fit\(X, y, ", advice), advice
+        for written in re.findall(r"(?:write |, )(\w+)=", advice.partition("fit(")[0].partition("(")[0]):
+            assert written in own, advice
 
 
 def test_options_that_nothing_stands_for() -> None:
@@ -80,7 +119,7 @@ def test_options_that_nothing_stands_for() -> None:
         ChainCRF(model_filename="m")
     with pytest.raises(TypeError, match=r"write l2=\.\.\."):
         ChainCRF(c2=None)
-    with pytest.raises(TypeError, match="'banana'; the options are constraints, features, init"):
+    with pytest.raises(TypeError, match="'banana'; the options are alignment, constraints, features, init"):
         ChainCRF(banana=2)
 
 
@@ -102,5 +141,5 @@ def test_methods_of_sklearn_crfsuite_have_hints() -> None:
     with pytest.raises(AttributeError, match=r"ChainCRF has no predict_single: write tag\(x\)$"):
         ChainCRF().predict_single  # noqa: B018
     for name in ("X_dev", "num_tags", "batch_first", "neighborhood"):
-        with pytest.raises(TypeError, match=f"ChainCRF has no option {name}: {name}: "):
+        with pytest.raises(TypeError, match=f"ChainCRF has no option {name}: (leave|give) it "):
             ChainCRF(**{name: 2})  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils import get_tags
 
@@ -45,22 +45,6 @@ def test_parameters_are_cloned_nested_and_shown() -> None:
     assert made.set_params(method="elimination", method__budget=99).method == Elimination(budget=99)
     assert "l2=0.3" in repr(made)
     assert not get_tags(made).target_tags.required
-
-
-def test_queries_need_a_fitted_estimator() -> None:
-    data = graphs(0)
-    crf = GraphCRF(data.graph)
-    for ask in (crf.predict, crf.predict_proba, crf.score, crf.log_prob, crf.sample):
-        with pytest.raises(NotFittedError):
-            ask(data)
-
-
-def test_pickles_answer_as_before_and_threads_do_not_matter() -> None:
-    data = graphs(0)
-    crf = GraphCRF(data.graph, n_jobs=1).fit(data)
-    again = pickle.loads(pickle.dumps(crf))
-    assert again.predict_proba(data)["a"].tobytes() == crf.predict_proba(data)["a"].tobytes()
-    assert GraphCRF(data.graph, n_jobs=3).fit(data).model_.w.tobytes() == crf.model_.w.tobytes()
 
 
 def test_batches_that_were_used_can_be_copied_and_pickled() -> None:

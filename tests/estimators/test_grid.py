@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from crfkit import GridCRF, Likelihood, Stop
-from crfkit.inference.methods import BeliefPropagation, Enumeration
+from crfkit.inference.methods import Auto, BeliefPropagation, Enumeration
 from crfkit.models.grounding.images import Images
+from crfkit.training.events import Event, Preparing, StopTraining
+from crfkit.training.graphs.drawn import no_worse
+from crfkit.training.graphs.validation import GraphValidation
 
 FEW = Stop(max_iterations=20)
 
@@ -53,16 +60,17 @@ def test_contrast_scales_neighbors() -> None:
     X = [np.array([[[0.0, 5.0], [1.0, -5.0], [1.0, 0.0]]])]
     y = [np.array([[0, 1, 1]])]
     crf = GridCRF(contrast="exp", channels=[0], stop=FEW).fit(X, y)
-    assert isinstance(crf.model_.grounding, Images)
-    assert crf.model_.grounding.contrast == pytest.approx(1.0)  # twice the mean of 1 and 0
+    assert isinstance(crf.model_.feature_map, Images)
+    assert crf.model_.feature_map.contrast == pytest.approx(1.0)  # twice the mean of 1 and 0
     dense = crf.batch(X).features["right"].dense
     assert dense is not None
     np.testing.assert_allclose(dense[:, 0], [np.exp(-1.0), 1.0])
     flat = GridCRF(contrast="exp", stop=FEW).fit([np.zeros((2, 2, 1))], [np.array([[0, 1], [1, 1]])])
-    assert isinstance(flat.model_.grounding, Images)
-    assert flat.model_.grounding.contrast == 1.0, "all pixels are alike"
+    assert isinstance(flat.model_.feature_map, Images)
+    assert flat.model_.feature_map.contrast == 1.0, "all pixels are alike"
 
 
+@pytest.mark.filterwarnings("ignore:belief-propagation did not converge")
 def test_void_pixels_are_hidden_and_do_not_count() -> None:
     X, y = squares(2)
     marked = [np.where(np.indices(label.shape)[1] == 0, 255, label) for label in y]
@@ -74,15 +82,6 @@ def test_void_pixels_are_hidden_and_do_not_count() -> None:
     assert crf.score(X, marked) == pytest.approx(np.mean(seen == gold))
     weight = [1.0, 0.0, 0.0, 0.0]
     assert crf.score(X, marked, sample_weight=weight) == crf.score(X[:1], marked[:1])
-
-
-def test_conventions_of_scikit_learn_and_threads() -> None:
-    X, y = squares(3)
-    crf = GridCRF(stop=FEW)
-    assert clone(crf).set_params(objective__l2=3.0).get_params()["objective__l2"] == 3.0
-    assert cross_val_score(crf, X, y, cv=2).shape == (2,)
-    one, two = (clone(crf).set_params(n_jobs=threads).fit(X, y).model_.w for threads in (1, 2))
-    assert (one == two).all()
 
 
 @pytest.mark.parametrize(
@@ -124,3 +123,107 @@ def test_wrong_options_are_refused() -> None:
     crf = GridCRF(stop=FEW).fit(X, y)
     with pytest.raises(ValueError, match="have 2 features, those of training 1"):
         crf.predict([np.zeros((2, 2, 2))])
+
+
+def test_pseudo_likelihood_is_warned_of() -> None:
+    X, y = squares(6)
+    with pytest.warns(RuntimeWarning, match="ties pixels of smooth images"):
+        GridCRF(objective="pseudo-likelihood", stop=FEW).fit(X, y)
+
+
+def test_training_begins_with_pixels_alone() -> None:
+    X, y = squares(6)
+    crf = GridCRF(tying="potts", method=BeliefPropagation()).fit(X, y)
+    assert crf.model_.training is not None
+    assert any("variables alone" in note for note in crf.model_.training.notes)
+
+
+def areas(
+    seed: int, n: int, shape: tuple[int, int], L: int, *, channels: int = 3, noise: float = 1.5
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """Return images of smooth areas, each with a color under noise, and their labels."""
+    rng = np.random.default_rng(seed)
+    color = np.random.default_rng(99).normal(size=(L, channels))
+    X, y = [], []
+    for _ in range(n):
+        fields = rng.normal(size=(L, *shape))
+        for axis in (1, 2):
+            for _ in range(40):
+                fields = (np.roll(fields, 1, axis) + 2.0 * fields + np.roll(fields, -1, axis)) / 4.0
+        y.append(fields.argmax(axis=0))
+        X.append(color[y[-1]] + rng.normal(scale=noise, size=(*shape, channels)))
+    return X, y
+
+
+def alone_and_together(X: list[Any], y: list[Any], n: int, **options: Any) -> tuple[GridCRF, float, float]:
+    """Return what was learned of n images, and the right pixels of the others: alone, and by neighbors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        crf = GridCRF(**options).fit(X[:n], y[:n])
+    pixels, labels = (np.concatenate([a.reshape(-1, *a.shape[2:]) for a in part[:n]]) for part in (X, y))
+    alone = LogisticRegression().fit(pixels, labels)
+    pixels, labels = (np.concatenate([a.reshape(-1, *a.shape[2:]) for a in part[n:]]) for part in (X, y))
+    return crf, float(alone.score(pixels, labels)), crf.score(X[n:], y[n:])
+
+
+def test_links_of_wide_images_begin_with_draws_and_help_where_one_color_says_little() -> None:
+    X, y = areas(1, 6, (40, 50), 4, channels=1, noise=1.0)  # belief propagation alone: one label fills images
+    crf, alone, together = alone_and_together(X, y, 4)
+    assert together > alone + 0.1
+    assert crf.model_.training is not None
+    assert "passes of persistent contrastive divergence" in " ".join(crf.model_.training.notes)
+    again = alone_and_together(X, y, 4)[0]
+    np.testing.assert_array_equal(crf.model_.w, again.model_.w)
+
+
+def test_draws_are_shown_and_can_be_ended() -> None:
+    X, y = areas(0, 2, (24, 24), 4)
+    heard: list[Preparing] = []
+
+    def listener(event: Event) -> None:
+        if isinstance(event, Preparing):
+            heard.append(event)
+            if event.iteration == 3:
+                raise StopTraining("enough")
+
+    crf = GridCRF().fit(X, y, listeners=[listener])
+    assert [(event.iteration, event.most) for event in heard] == [(1, 250), (2, 250), (3, 250)]
+    assert crf.model_.training is not None
+    assert crf.model_.training.reason == "enough"
+
+
+def test_messages_that_do_not_rest_end_training_with_a_warning_for_good(tmp_path: Path) -> None:
+    X, y = areas(1, 2, (40, 50), 4, channels=1, noise=1.0)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        crf = GridCRF().fit(X, y, checkpoint=tmp_path)
+    assert crf.model_.training is not None
+    assert crf.model_.training.reason.startswith("messages do not rest")
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        again = GridCRF().fit(X, y, checkpoint=tmp_path)
+    np.testing.assert_array_equal(crf.model_.w, again.model_.w)
+
+
+def test_links_are_weaker_where_labels_would_be_worse_than_those_of_variables_alone() -> None:
+    X, y = squares(0)
+    model = GridCRF().fit(X, y).model_
+    batch, method = model.batch(X, y), Auto()
+    alone, strong = model.w.copy(), model.w.copy()
+    for name in ("right", "down"):
+        part = model.layout.parts[name]
+        alone[part] = 0.0
+        strong[part] = np.eye(2).ravel() * 50.0  # one label fills an image
+    judge = GraphValidation(model, batch, "accuracy", method)
+    kept = no_worse(replace(model, w=strong), alone, batch, method, None)
+    assert judge(strong) < judge(alone) <= judge(kept.w)
+    assert kept.training is not None
+    assert "by variables alone, so links" in kept.training.notes[-1]
+    assert no_worse(model, alone, batch, method, None) is model
+
+
+@pytest.mark.slow
+def test_twenty_images_of_eleven_labels_end_and_help() -> None:
+    X, y = areas(0, 24, (100, 150), 11)
+    began = time.process_time()
+    _, alone, together = alone_and_together(X, y, 20)
+    assert time.process_time() - began < 120.0
+    assert together > alone + 0.1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
-from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, Stop, inference
+from crfkit import Chain, ChainCRF, HiddenChainCRF, Likelihood, inference
 from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import labeled
@@ -117,7 +114,7 @@ def test_queries_agree_with_sums_over_states() -> None:
     tagger = Tagger(model)
     assert tagger.tag(x[0]) == crf.predict(x)[0]
     assert tagger.labels == model.answers
-    assert tagger.probability(x[0], y[0]) == pytest.approx(float(np.exp(log_p[0])), rel=1e-9)
+    assert tagger.log_prob(x[0], y[0]) == pytest.approx(float(log_p[0]), rel=1e-9)
     draws = crf.sample(x[:1], 400)[0]
     first = np.mean([draw[0] == "A" for draw in draws])
     assert first == pytest.approx(shares[0][0, crf.classes_.tolist().index("A")], abs=0.1)
@@ -125,21 +122,15 @@ def test_queries_agree_with_sums_over_states() -> None:
     assert model.predict(x, given=only) == crf.predict(x, given=only) == only
 
 
-def test_files_copies_and_conventions(tmp_path: Path) -> None:
+def test_files_hold_the_states(tmp_path: Path) -> None:
     crf, (x, y) = turned(restarts=1), turning(5, seed=2)
     crf.model_.save(tmp_path / "m.crf")
     model = SequenceModel.load(tmp_path / "m.crf")
     assert model.predict(x) == crf.predict(x)
     assert model.answers == ("A", "B") or model.answers == ("B", "A")
     assert model.score(x, y=y) == crf.score(x, y)
-    for other in (pickle.loads(pickle.dumps(crf)), copy.deepcopy(crf)):
-        assert other.predict(x) == crf.predict(x)
-    assert clone(crf).get_params().keys() == crf.get_params().keys()
-    assert clone(crf).set_params(objective__l2=0.5).objective == Likelihood(l2=0.5)
     assert crf.classes_.tolist() == list(model.answers)
     assert crf.n_iter_ > 0
-    scores = cross_val_score(HiddenChainCRF(states=3, stop=Stop(max_seconds=9)), *turning(30), cv=2)
-    assert scores.shape == (2,)
     why = model.explain(x[0])[0]
     assert why.label in model.structure.labels
 

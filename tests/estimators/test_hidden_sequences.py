@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from crfkit import Chain, HiddenSequenceCRF, Likelihood, inference
+from crfkit import Chain, HiddenSequenceCRF, inference
 from crfkit.models import SequenceModel
 from crfkit.structures.constraints import Forbid
 from tests.cases.hidden import ordered
@@ -67,8 +66,6 @@ def test_conventions_and_files(tmp_path: Path) -> None:
     model = SequenceModel.load(tmp_path / "m.crf")
     assert [labels[0] for labels in model.predict(x)] == made.predict(x).tolist()
     assert all(len(set(labels)) == 1 for labels in model.predict(x))
-    assert pickle.loads(pickle.dumps(made)).predict(x).tolist() == made.predict(x).tolist()
-    assert clone(made).set_params(objective__l2=0.5).objective == Likelihood(l2=0.5)
     assert cross_val_score(crf(), x, y, cv=2, scoring="neg_log_loss").shape == (2,)
     weight = np.where(np.array(y) == "up", 1.0, 0.0)
     assert (crf(restarts=1).fit(x, y, sample_weight=weight).predict(x) == "up").all()
@@ -80,7 +77,7 @@ def test_conventions_and_files(tmp_path: Path) -> None:
         ({}, None, "y is missing"),
         ({}, ["up"], "X has 2 sequences, y has 1 labels"),
         ({}, "up", "expected a list with one label for each sequence"),
-        ({}, [0, 1], r"y\[0\] is 0, of type int"),
+        ({}, [0.5, 1], r"y\[0\] is 0.5, of type float"),
         ({}, ["up", "up"], "y has one label only, 'up'"),
         ({"structure": Chain(constraints=[Forbid("up", "down")])}, ["up", "down"], "no steps to constrain"),
         ({"objective": "max-margin"}, ["up", "down"], "needs to know every state"),

@@ -204,14 +204,14 @@ def test_the_model_is_saved_and_tags(tmp_path: Path) -> None:
 
 def test_generated_sequences_follow_the_tables() -> None:
     hmm = HMM(smoothing=EVEN).fit(W, Y)
-    X, y = hmm.generate(4000, seed=3)
-    assert (X, y) == hmm.generate(4000, seed=3)
+    X, y = hmm.generate(4000, random_state=3)
+    assert (X, y) == hmm.generate(4000, random_state=3)
     again = HMM(smoothing=Smoothing(1e-9, 1e-9, 1e-9), labels=hmm.classes_.tolist()).fit(X, y)
     np.testing.assert_allclose(again.start_, hmm.start_, atol=0.03)
     np.testing.assert_allclose(again.transition_, hmm.transition_, atol=0.04)
     order = symbols(again, [name.removeprefix("w[0]=") for name in hmm.symbols_[:-1]])
     np.testing.assert_allclose(again.emission_[:, order], hmm.emission_[:, :-1], atol=0.04)
-    assert max(len(x) for x in hmm.generate(50, longest=2)[0]) == 2
+    assert max(len(x) for x in hmm.generate(50, max_length=2)[0]) == 2
 
 
 def test_results_do_not_depend_on_threads_and_repeat() -> None:

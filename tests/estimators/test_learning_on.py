@@ -53,7 +53,7 @@ def test_without_data_what_was_learned_stays(options: dict[str, Any], l2: float,
     del made.data_
     first = made.model_
     assert made.partial_fit(new, [tags] * 5) is made
-    assert made.classes_.tolist() == [*first.labels.strings(), "Z"]
+    assert made.classes_.tolist() == [*first.labels, "Z"]
     assert made.model_.attributes.strings()[: len(first.attributes)] == first.attributes.strings()
     assert made.predict(new[:1]) == [tags]
     with pytest.warns(DataWarning, match="does not know"):
@@ -102,7 +102,7 @@ def test_partial_fit_learns_on_from_mistakes_with_its_data() -> None:
     made.partial_fit(new, [["N", "D"]] * 5)
     assert made.score(X, Y) == made.score(new, [["N", "D"]] * 5) == 1.0
     del made.data_
-    with pytest.raises(ValueError, match="learning on would forget them; call fit with all data"):
+    with pytest.raises(ValueError, match="new data would make it forget them; call fit with all data"):
         made.partial_fit(X, Y)
     with pytest.raises(ValueError, match="LBFGS minimizes"):
         crf(objective="perceptron", optimizer="lbfgs").fit(X, Y)
@@ -193,7 +193,7 @@ def test_a_file_keeps_what_learning_on_needs_where_the_model_has_it(tmp_path: Pa
     opened = crf()
     opened.model_ = crfkit.load(tmp_path / "plain.crf")
     assert opened.model_.curvature is None
-    with pytest.raises(ValueError, match="call fit with all data, or keep one of both"):
+    with pytest.raises(ValueError, match="call fit with all data, or keep the curvature"):
         opened.partial_fit(X_TEST, Y_TEST)
     opened.model_ = crfkit.load(tmp_path / "curved.crf")
     del made.data_
@@ -217,6 +217,24 @@ def test_what_cannot_learn_on_has_no_partial_fit(made: Any) -> None:
     assert not hasattr(made, "partial_fit")
     with pytest.raises(AttributeError, match=r"has no partial_fit: .*call fit"):
         made.partial_fit(X, Y)
+
+
+def test_without_old_data_those_since_are_held_and_learned_together() -> None:
+    step, once = (freed(optimizer=NEAR) for _ in range(2))
+    new = [[{"w": "zap"}, {"w": "dog"}]], [["Z", "N"]]  # a label that is new
+    for n in range(0, 8, 2):
+        step.partial_fit(X_TEST[n : n + 2], Y_TEST[n : n + 2])
+    step.partial_fit(*new)
+    once.partial_fit([*X_TEST[:8], *new[0]], [*Y_TEST[:8], *new[1]])
+    np.testing.assert_allclose(step.log_prob(X, Y), once.log_prob(X, Y), atol=1e-5)
+    again = pickle.loads(pickle.dumps(step))
+    del step.data_
+    for made in (again, step):  # both know those since by their curvature alone
+        made.partial_fit(X[:2], Y[:2])
+    np.testing.assert_array_equal(again.model_.w, step.model_.w)
+    assert not hasattr(step, "data_")
+    assert not np.array_equal(once.partial_fit(X[:2], Y[:2]).model_.w, step.model_.w)
+    assert step.fit(X, Y).data_.batch.positions == fitted().data_.batch.positions
 
 
 # ---- nothing is forgotten -------------------------------------------------------------------------
@@ -246,3 +264,17 @@ def test_a_correction_and_new_lines_leave_the_rest_as_it_was(source: str, held: 
     everything = [*data.X, x, *data.X_new], [*data.y, y, *data.y_new]
     whole = clone(first).fit(*everything)
     assert abs(right(made, *everything) - right(whole, *everything)) <= 0.002
+
+
+@pytest.mark.slow
+def test_what_was_learned_from_few_lines_stays_as_others_like_them_come() -> None:
+    if not ADDRESSES.exists():
+        pytest.skip("CRFKIT_DATA has no usaddress")
+    data = addresses.real(ADDRESSES)
+    order = np.random.default_rng(0).permutation(1513).tolist()
+    X, y = [data.X[n] for n in order], [data.y[n] for n in order]
+    made = ChainCRF(objective=Likelihood(l2=0.1), n_jobs=1).fit(X[:513], y[:513])
+    del made.data_
+    for n in range(513, 1513, 50):
+        made.partial_fit(X[n : n + 50], y[n : n + 50])
+    assert right(made, X, y) >= clone(made).fit(X, y).score(X, y) - 0.002

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from crfkit import MEMM, ChainCRF
 from crfkit.objectives import Local
@@ -28,15 +27,6 @@ def test_what_follows_a_label_does_not_change_it() -> None:
     crf = ChainCRF().fit(X, Y)
     whole, begin = (crf.predict_proba([part])[0] for part in (x, x[:2]))
     assert not np.allclose(whole[:2], begin, rtol=1e-6)
-
-
-def test_conventions() -> None:
-    memm = clone(MEMM(random_state=3).set_params(objective__l2=0.5))
-    assert memm.objective == Local(l2=0.5)
-    assert memm.random_state == 3
-    assert memm.get_params().keys() >= ChainCRF().get_params(deep=False).keys()
-    with pytest.raises(TypeError, match="MEMM"):
-        MEMM(l3=1)
 
 
 def test_training_normalizes_only_the_steps_of_the_gold(monkeypatch: pytest.MonkeyPatch) -> None:

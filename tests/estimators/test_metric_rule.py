@@ -113,7 +113,7 @@ def test_scores_are_the_same_everywhere(name: str, spelled: bool, tmp_path: Path
     assert told["metric"] == ("span_f1" if spelled else "accuracy")
     assert told["score"] == pytest.approx(expected, abs=1e-12)
     text = run("evaluate", tmp_path / "m.crf", tmp_path / "test.txt").stdout
-    assert text.splitlines()[-1] == f"{told['metric']} {expected:.4f}"
+    assert text.splitlines()[-1].startswith(f"{told['metric']} {expected:.4f}")
 
 
 @pytest.mark.parametrize("structure", ["chain", "semi"])

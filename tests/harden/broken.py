@@ -11,8 +11,6 @@ from pathlib import Path
 
 from tests.harden.case import Case, Input, Outcome, SkippedError, Trials
 
-__all__ = ["CASES"]
-
 
 @dataclass(frozen=True)
 class Numbers:

@@ -9,8 +9,6 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-__all__ = ["Case", "Drawn", "FailureError", "Input", "Outcome", "SkippedError", "Trials", "chance"]
-
 
 class Outcome(Enum):
     """What may come of an input; all else is a failure."""

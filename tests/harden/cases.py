@@ -14,8 +14,6 @@ from tests.harden.patterns import Patterns
 from tests.harden.readers import All
 from tests.harden.runs import Runs
 
-__all__ = ["CASES"]
-
 
 def fault(name: str, about: str, start: Callable[[Path], Trials], why: str = "") -> Case:
     """Return a case whose inputs are programs in processes of their own."""

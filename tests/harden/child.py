@@ -21,8 +21,6 @@ from pathlib import Path
 
 from tests.harden.case import Case, FailureError, SkippedError, Trials, chance
 
-__all__ = ["INPUT", "NAME", "SANITIZED", "SLOWER", "attempt", "peak"]
-
 LINUX = sys.platform.startswith("linux")
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
 INPUT, NAME = "input", "name"  #: files with the input of now, and what it is called

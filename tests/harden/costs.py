@@ -15,9 +15,6 @@ from tests.cases.large_calls import make_calls
 from tests.cases.short_memory import LIMITS, bad_outcomes, memory_sweep
 from tests.harden.case import FailureError, Input, Outcome, SkippedError
 
-__all__ = ["Growth", "Memory"]
-
-
 LEAST = 2 << 20  # bytes; with less, NumPy itself crashes: adding two arrays of ids ended by a signal
 
 

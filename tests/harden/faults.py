@@ -24,8 +24,6 @@ from tests.harden.answers import command as here
 from tests.harden.case import FailureError, Input, Outcome, SkippedError
 from tests.harden.processes import Ended, command, ended, start, write_data
 
-__all__ = ["Disks", "Interrupts", "NoThreads", "Pipes"]
-
 QUICK = ["--quiet", "--jobs", "1", "--max-iterations", "5"]
 
 

@@ -18,8 +18,6 @@ import numpy as np
 
 from crfkit.models.store import Array, _header_sum, pack, unpack
 
-__all__ = ["Damage", "Damages"]
-
 Arrays = dict[str, Array]
 About = dict[str, Any]
 Path = tuple[str | int, ...]

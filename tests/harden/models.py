@@ -24,8 +24,6 @@ from tests.harden.case import FailureError, Input, Outcome
 from tests.harden.fields import Damages
 from tests.harden.seeds import SEEDS, seed
 
-__all__ = ["KINDS", "Bytes", "Fields"]
-
 NUMBERS = [0, 1, 2, 7, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE, 1 << 24, 4096]
 TEXTS = [b"-1", b"99999999999999999999", b"nan", b"inf", b"1e999", b"\0", b"\xff", b"\n", b"\n\n", b":", b"#"]
 

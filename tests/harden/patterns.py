@@ -14,8 +14,6 @@ from crfkit.structures.constraints import Forbid
 from tests.cases.hostile_patterns import random_expression
 from tests.harden.case import FailureError, Input, Outcome
 
-__all__ = ["Patterns"]
-
 TEXTS = ("a" * 3000 + "!", "ab" * 1500 + "\0", "a", "", "é" * 2000 + "b", "aaa bbb ccc")
 WHERE = ("regex", "is", "match", "test", "constraint")
 

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from crfkit.demo.addresses import corpus
+from crfkit.datasets.generate import corpus
 from tests.harden.case import FailureError
-
-__all__ = ["LONGEST", "Ended", "command", "ended", "start", "write_data"]
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 120.0  #: seconds of a program on a busy machine; a longer one hangs

@@ -21,8 +21,6 @@ from pathlib import Path
 from tests.harden.case import Case
 from tests.harden.child import INPUT, NAME, SLOWER, attempt
 
-__all__ = ["Tally", "harden", "replay", "table"]
-
 ROOT = Path(__file__).parents[2]
 MOST_FAILURES = 10  # of a case; then the others have its time
 SHORTEST = 8.0  # seconds of a turn, of which a child takes one to start

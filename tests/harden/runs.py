@@ -11,8 +11,6 @@ import numpy as np
 from tests.cases.damaged_runs import fuzz_blocks, fuzz_checkpoint
 from tests.harden.case import Input, Outcome
 
-__all__ = ["Runs"]
-
 KINDS = {"checkpoint": fuzz_checkpoint, "blocks": fuzz_blocks}
 
 

@@ -31,8 +31,6 @@ from crfkit.structures.constraints import Constraint
 from tests.cases.models import graph_model, native_model
 from tests.cases.sentences import full
 
-__all__ = ["SEEDS", "graph_bytes", "seed"]
-
 ROWS = [
     [("The", "DT", "O"), ("New", "NN", "B-LOC"), ("York", "NN", "I-LOC"), ("ran", "VB", "O")],
     [("a", "DT", "O"), ("York", "NN", "B-LOC")],

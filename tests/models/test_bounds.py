@@ -81,7 +81,6 @@ def potts(kinds: list[Any], *cliques: list[str]) -> bytes:
         "notes": "",
         "training": None,
         "form": None,
-        "grounding": None,
     }
     structure = {"kind": "graph", "kinds": kinds, "cliques": parts}
     return b"".join(pack(arrays, {**described, "structure": structure}))

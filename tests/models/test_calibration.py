@@ -39,6 +39,15 @@ def too_sure(crf: Any, factor: float = 6.0) -> SequenceModel:
     return replace(model, w=model.w * factor)
 
 
+def check_honest(honest: Any, sure: Any, X: Any, y: Any) -> None:
+    """Assert that probabilities of labels and of segments are at most half as wrong."""
+    before, after = (reliability(model, X, y) for model in (sure, honest))
+    assert after.labels.expected_error < before.labels.expected_error / 2
+    assert after.segments is not None
+    assert before.segments is not None
+    assert after.segments.expected_error < before.segments.expected_error / 2
+
+
 @pytest.mark.parametrize("crf", [ChainCRF(), SemiCRF(), HiddenChainCRF(states=1)])
 def test_a_temperature_undoes_weights_that_are_too_large(crf: Any) -> None:
     sure = too_sure(crf)
@@ -48,11 +57,7 @@ def test_a_temperature_undoes_weights_that_are_too_large(crf: Any) -> None:
     np.testing.assert_allclose(honest.w, sure.w * ratio, atol=1e-9)
     X, y = noisy(200, 2)
     assert honest.predict(X) == sure.predict(X)
-    before, after = (reliability(model, X, y) for model in (sure, honest))
-    assert after.labels.expected_error < before.labels.expected_error / 2
-    assert after.segments is not None
-    assert before.segments is not None
-    assert after.segments.expected_error < before.segments.expected_error / 2
+    check_honest(honest, sure, X, y)
 
 
 @pytest.mark.parametrize("crf", [ChainCRF(), SemiCRF(), MEMM()])
@@ -62,11 +67,7 @@ def test_isotonic_regression_maps_labels_and_segments(crf: Any, tmp_path: Path) 
     X, y = noisy(200, 2)
     assert honest.w.tobytes() == sure.w.tobytes()
     assert honest.predict(X) == sure.predict(X)
-    before, after = (reliability(model, X, y) for model in (sure, honest))
-    assert after.labels.expected_error < before.labels.expected_error / 2
-    assert after.segments is not None
-    assert before.segments is not None
-    assert after.segments.expected_error < before.segments.expected_error / 2
+    check_honest(honest, sure, X, y)
     np.testing.assert_allclose(np.concatenate(honest.predict_proba(X)).sum(axis=1), 1.0, atol=1e-12)
     assert all(0.0 < p < 1.0 for several in honest.predict_spans(X) for *_, p in several)
     honest.save(tmp_path / "m.crf")
@@ -86,7 +87,7 @@ def test_the_temperature_makes_gold_labels_most_probable() -> None:
 
     def loss(model: SequenceModel) -> float:
         node = inference.marginals(model.potentials(model.batch_of(data[0]))).node
-        gold = model.labels.ids([label for labels in data[1] for label in labels])
+        gold = model.names.labels.ids([label for labels in data[1] for label in labels])
         return -float(np.log(node[np.arange(len(gold)), gold]).mean())
 
     for factor in (0.9, 1.1):

@@ -90,7 +90,7 @@ def test_it_is_the_mass_of_the_labelings_that_have_the_segment(name: str) -> Non
 def test_segments_of_a_semi_markov_chain() -> None:
     crf = SemiCRF(n_jobs=1).fit(X, BIO)
     found = crf.predict_spans(X)
-    for several, probable in zip(found, crf.predict_segment_marginals(X, least=0.0), strict=True):
+    for several, probable in zip(found, crf.predict_segment_marginals(X, min_probability=0.0), strict=True):
         assert set(several) <= set(probable)
     assert bare(found) == crf.model_.segments_in(crf.model_._path(X))
 

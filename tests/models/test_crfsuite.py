@@ -89,12 +89,12 @@ def test_string_databases(n: int) -> None:
 def test_answers_of_the_original(name: str) -> None:
     model = read_model(MODELS / f"{name}.crfsuite")
     info = json.loads((MODELS / f"{name}.info.json").read_text())
-    assert model.labels.strings() == info["labels"]
+    assert model.names.labels.strings() == info["labels"]
     assert len(model.attributes) == info["num_attributes"]
     lines = [json.loads(line) for line in (MODELS / f"{name}.jsonl").read_text().splitlines()]
-    extract = ItemExtractor(attributes=model.attributes, labels=model.labels)
+    extract = ItemExtractor(attributes=model.attributes, labels=model.names.labels)
     sequences = [line["xseq"] for line in lines]
-    place = {label: i for i, label in enumerate(model.labels)}
+    place = {label: i for i, label in enumerate(model.names.labels)}
     marginals = model.predict_proba(extract(sequences))
     for line, found in zip(lines, model.predict(extract(sequences)), strict=True):
         assert found == line["labels"]  # ties too: both take the lowest label
@@ -147,15 +147,15 @@ def test_against_the_program(algorithm: str, options: dict[str, Any], tmp_path: 
 def same_answers(pycrfsuite: Any, path: Path, model: SequenceModel) -> None:
     tagger = pycrfsuite.Tagger()
     tagger.open(str(path))
-    assert tagger.labels() == model.labels.strings()
-    extract = ItemExtractor(attributes=model.attributes, labels=model.labels)
+    assert tagger.labels() == model.names.labels.strings()
+    extract = ItemExtractor(attributes=model.attributes, labels=model.names.labels)
     found, marginals = model.predict(extract(X)), model.predict_proba(extract(X))
     likelihood = model.log_prob(extract(X, found))
     for n, x in enumerate(X):
         assert tagger.tag(x) == found[n]
         assert math.exp(likelihood[n]) == pytest.approx(tagger.probability(found[n]), abs=1e-9)
         for t in range(len(x)):
-            for y, label in enumerate(model.labels):
+            for y, label in enumerate(model.names.labels):
                 assert marginals[n][t, y] == pytest.approx(tagger.marginal(label, t), abs=1e-9)
 
 

@@ -77,6 +77,17 @@ def test_nothing_is_lost_on_the_way_there_and_back(
     assert encoded(made, encoding) is made
 
 
+@pytest.mark.parametrize("encoding", ["io", "bioes"])
+def test_sequences_without_spans_are_scored(encoding: str) -> None:
+    model = ChainCRF(train_scheme=encoding).fit(X, Y).model_
+    alone, *_ = model.log_prob([["is", "old"]], [["O", "O"]])
+    assert alone == pytest.approx(model.log_prob([["is", "old"], X[0]], [["O", "O"], Y[0]])[0])
+    assert model.score([["is", "old"]], [["O", "O"]]) == 0.0  # no span to find, as F1 has it
+    assert model.log_prob([[]], [[]]).tolist() == [0.0]
+    with pytest.raises(ValueError, match="spell segments"):
+        model.log_prob([["is"]], [["L"]])
+
+
 def test_what_cannot_be_encoded_is_refused() -> None:
     extract = ItemExtractor()
     with pytest.raises(ValueError, match="spell segments, such as B-PER and I-PER; the data have D, N"):

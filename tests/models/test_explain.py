@@ -83,7 +83,7 @@ def test_contributions_add_up(name: str) -> None:
         potentials = model.potentials(batch.select([n]))
         best = float(inference.score(potentials, predicted[n])[0])
         for t, one in enumerate(decisions):
-            assert one.probability == pytest.approx(marginals[n][t, model.labels.find(one.label)])
+            assert one.probability == pytest.approx(marginals[n][t, model.names.labels.find(one.label)])
             assert one.runner_up is not None
             assert one.alternative[t] == one.runner_up != one.label
             other = float(inference.score(potentials, list(one.alternative))[0])

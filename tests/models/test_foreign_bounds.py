@@ -25,7 +25,7 @@ def test_many_labels_need_many_bytes() -> None:
 def test_a_maxent_model_has_no_steps() -> None:
     names = "".join(f"{len(str(i))}:{i},\n" for i in range(3000))
     model = read_wapiti(f"#mdl#0#0\n#rdr#0/0/0\n#qrk#3000\n{names}#qrk#0\n".encode())
-    assert len(model.labels) == 3000
+    assert len(model.names.labels) == 3000
 
 
 def test_shared_weight_sets_do_not_multiply() -> None:

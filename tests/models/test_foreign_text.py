@@ -21,7 +21,7 @@ from crfkit.features import Extractor, ItemExtractor
 from crfkit.features.crfpp import parse_crfpp
 from crfkit.models import SequenceModel
 from crfkit.models.files import about, doubled, guess_kind, read_model, read_model_bytes, write_model
-from crfkit.models.files.double_array import UNIT, strings_of
+from crfkit.models.files.crfpp import UNIT, strings_of
 from crfkit.models.files.plain import edge_strings
 from crfkit.structures.chains.local import LocalChain
 from tests.cases.foreign_models import (
@@ -70,7 +70,7 @@ def blocks(path: Path) -> Iterator[list[str]]:
 def test_crfpp_tags_and_marginals(file: str, answers: str) -> None:
     model = read_model(GOLDEN / "crfpp" / file)
     potentials = scores(model, crfkit.read(GOLDEN / "crfpp" / "test.txt", format="crfpp"))  # type: ignore[arg-type]
-    names, ptr = model.labels.strings(), potentials.seq_ptr
+    names, ptr = model.names.labels.strings(), potentials.seq_ptr
     best, total = inference.decode(potentials), inference.log_partition(potentials)
     p = inference.marginals(potentials).node
     for n, (head, *rows) in enumerate(blocks(GOLDEN / "crfpp" / answers)):
@@ -86,7 +86,7 @@ def test_crfpp_tags_and_marginals(file: str, answers: str) -> None:
 def test_crfpp_best_labelings() -> None:
     model = read_model(GOLDEN / "crfpp" / "model")
     potentials = scores(model, crfkit.read(GOLDEN / "crfpp" / "test.txt", format="crfpp"))  # type: ignore[arg-type]
-    names, total = model.labels.strings(), inference.log_partition(potentials)
+    names, total = model.names.labels.strings(), inference.log_partition(potentials)
     expected = list(blocks(GOLDEN / "crfpp" / "test.n5.txt"))
     found = [(y, total[n]) for n, ys in enumerate(inference.kbest(potentials, 5)) for y in ys]
     assert len(found) == len(expected)
@@ -111,7 +111,7 @@ def test_crfpp_text_and_binary_by_hand(cost: float) -> None:
         edge = potentials.edge[0]
         np.testing.assert_allclose(edge[1], plain + block("B01:Q", 9).reshape(3, 3), rtol=1e-12)
         np.testing.assert_allclose(edge[2], plain + block("B01:P", 9).reshape(3, 3), rtol=1e-12)
-        assert model.labels.strings() == LABELS
+        assert model.names.labels.strings() == LABELS
 
 
 def test_crfpp_plain_transitions_need_no_edge_attributes() -> None:
@@ -209,7 +209,7 @@ def test_wapiti_scores_and_marginals(name: str) -> None:
     model = read_model(folder / f"model_{name}.txt.gz")
     assert model.layout.order == (0 if name == "maxent" else 1)
     potentials = scores(model, crfkit.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
-    names, ptr = model.labels.strings(), potentials.seq_ptr
+    names, ptr = model.names.labels.strings(), potentials.seq_ptr
     best, p = inference.decode(potentials), inference.marginals(potentials).node
     likely = inference.decode(potentials, "posterior")
     for n, (head, *rows) in enumerate(blocks(folder / f"out_{name}.score.txt")):
@@ -230,7 +230,7 @@ def test_wapiti_memm() -> None:
     model = read_model(folder / "model_memm.txt.gz")
     potentials = scores(model, crfkit.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
     np.testing.assert_allclose(inference.log_partition(potentials), 0.0, atol=1e-9)
-    names, best = model.labels.strings(), inference.decode(potentials)
+    names, best = model.names.labels.strings(), inference.decode(potentials)
     expected = list(blocks(folder / "out_memm.score.txt"))
     assert len(best) == len(expected) > 1
     for n, (head, *rows) in enumerate(expected):
@@ -252,7 +252,7 @@ def test_wapiti_best_labelings() -> None:
     folder = GOLDEN / "wapiti"
     model = read_model(folder / "model_lbfgs.txt.gz")
     potentials = scores(model, crfkit.read(folder / "test.txt", format="wapiti"))  # type: ignore[arg-type]
-    names = model.labels.strings()
+    names = model.names.labels.strings()
     expected = list(blocks(folder / "out_lbfgs.n4.txt"))
     found = [y for ys in inference.kbest(potentials, 4) for y in ys]
     assert len(found) == len(expected)
@@ -264,7 +264,7 @@ def test_wapiti_best_labelings() -> None:
 @needs_golden
 def test_wapiti_dump() -> None:
     model = read_model(GOLDEN / "wapiti" / "model_lbfgs.txt.gz")
-    names = model.labels.strings()
+    names = model.names.labels.strings()
     edges, table = model.layout.edge_ptr, model.layout.transition_tables(model.w)[0]
     seen = 0
     for line in gzip.decompress((GOLDEN / "wapiti" / "dump_lbfgs.txt.gz").read_bytes()).decode().split("\n"):
@@ -409,7 +409,7 @@ def mallet_score(path: tuple[str, ...], tokens: list[list[str]]) -> float:
 
 def test_mallet_by_enumeration() -> None:
     model = read_model_bytes(MALLET.encode())
-    assert model.labels.strings() == ["O", "B"]
+    assert model.names.labels.strings() == ["O", "B"]
     assert sorted(model.attributes.strings()) == ["W=a", "W=b", "x = y"]
     tokens = [["W=a", "new"], ["W=b", "x = y"], ["W=a", "W=a"], []]
     given = doubled(ItemExtractor()([tokens]))

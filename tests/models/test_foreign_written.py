@@ -155,7 +155,7 @@ def test_random_models_survive(kind: Kind, seed: int) -> None:
     w = noise.normal(size=len(model.w)) * 10.0 ** noise.integers(-20, 4, size=len(model.w))
     w[idle(model, noise)] = 0.0
     local = kind == "wapiti" and order == 1 and draw.random() < 0.3
-    structure = LocalChain(model.labels) if local else model.structure
+    structure = LocalChain(model.names.labels) if local else model.structure
     model = replace(model, w=w, structure=structure)
     text = WRITERS[kind](model)
     assert guess_kind(text) == kind
@@ -184,7 +184,7 @@ def refusals() -> dict[str, tuple[Kind, Callable[[], SequenceModel]]]:
 
     def local() -> SequenceModel:
         model = made(crfpp)
-        return replace(model, structure=LocalChain(model.labels))
+        return replace(model, structure=LocalChain(model.names.labels))
 
     def by_hand() -> SequenceModel:
         recipe = Recipe((Template("node", (), ("Ux",)),), "crfpp")

@@ -52,8 +52,8 @@ def test_what_a_text_says() -> None:
 
 
 def test_the_example_of_the_docs_is_read() -> None:
-    page = Path(__file__).parents[2] / "docs" / "graphs.md"
-    (text,) = re.findall(r"```text\n(.*?)```", page.read_text(), re.DOTALL)
+    page = Path(__file__).parents[2] / "docs/how-to/graphs-files.md"
+    (text,) = re.findall(r'"""\\\n(.*?)"""', page.read_text(), re.DOTALL)
     assert [*GraphForm.parse(text).kinds] == ["pos", "chunk"]
 
 

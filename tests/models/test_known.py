@@ -17,7 +17,7 @@ from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataWarning
 from crfkit.estimators.classic import KernelChainCRF, VotedPerceptron
 from crfkit.features import ItemExtractor
-from crfkit.models import SequenceModel, Tagger
+from crfkit.models import SequenceModel, Tagger, uncertainty
 from crfkit.models.files import write_model
 from crfkit.models.known import UnknownAttributesWarning, inside
 from crfkit.training import Induction, induce
@@ -94,7 +94,7 @@ def test_queries_of_a_model_warn() -> None:
             model.predict,
             model.predict_proba,
             model.predict_spans,
-            model.uncertainty,
+            lambda X: uncertainty(model, X),
             model.dataset,
         ):
             with pytest.warns(UnknownAttributesWarning, match=TRAINED):

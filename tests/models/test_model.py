@@ -30,7 +30,7 @@ def test_other_ids_give_the_same_answers(model: SequenceModel) -> None:
     shuffled = ItemExtractor()
     shuffled([[[f"w{i}" for i in reversed(range(60))] + ["unknown"]]], [["C"]])
     other = shuffled(X, y)
-    frozen = ItemExtractor(attributes=model.attributes, labels=model.labels)(X, y)
+    frozen = ItemExtractor(attributes=model.attributes, labels=model.names.labels)(X, y)
     assert model.predict(other) == model.predict(frozen) == model.predict(frozen.batch)
     np.testing.assert_array_equal(model.log_prob(other), model.log_prob(frozen))
     for a, b in zip(model.predict_proba(other), model.predict_proba(frozen), strict=True):
@@ -43,7 +43,11 @@ def test_unknown_names_are_dropped(model: SequenceModel) -> None:
     assert batch.attr.tolist() == [model.attributes.find("bias")]
     assert np.asarray(batch.value).tolist() == [0.5]
     assert batch.attr_ptr.tolist() == [0, 1, 1, 1]
-    assert np.asarray(batch.label).tolist() == [model.labels.find("A"), -1, model.labels.find("B")]
+    assert np.asarray(batch.label).tolist() == [
+        model.names.labels.find("A"),
+        -1,
+        model.names.labels.find("B"),
+    ]
     assert len(model.predict(given)[0]) == 2
 
 
@@ -52,7 +56,7 @@ def test_partial_and_soft_labels_move_with_their_names(model: SequenceModel) -> 
     names = Alphabet(["C", "Q", "A"])
     allowed = np.array([[True, True, False], [False, True, False]])
     batch = model.batch_of(replace(plain, labels=names, batch=replace(plain.batch, allowed=allowed)))
-    place = {name: model.labels.find(name) for name in "ABC"}
+    place = {name: model.names.labels.find(name) for name in "ABC"}
     columns = [place[name] for name in "ABC"]
     assert np.asarray(batch.allowed)[:, columns].tolist() == [[False, False, True], [True, True, True]]
     soft = np.array([[0.25, 0.0, 0.75], [1.0, 0.0, 0.0]])
@@ -66,14 +70,16 @@ def test_likelihood_by_enumeration(model: SequenceModel) -> None:
     given = ItemExtractor()([[["w1", "bias"], ["w30"], ["w59"]]], [["A", "B", "C"]])
     total = 0.0
     for labels in product("ABC", repeat=3):
-        one = replace(given, labels=model.labels, batch=replace(given.batch, label=model.labels.ids(labels)))
+        one = replace(
+            given, labels=model.names.labels, batch=replace(given.batch, label=model.names.labels.ids(labels))
+        )
         total += float(np.exp(model.log_prob(one)[0]))
     assert total == pytest.approx(1.0, rel=1e-9)
     hidden = replace(given, batch=replace(given.batch, label=[-1, -1, -1]))  # type: ignore[arg-type]
     assert model.log_prob(hidden)[0] == pytest.approx(0.0, abs=1e-12)
     first = replace(given, batch=replace(given.batch, label=[0, -1, -1]))  # type: ignore[arg-type]
     p = model.predict_proba(given)[0]
-    assert np.exp(model.log_prob(first)[0]) == pytest.approx(p[0, model.labels.find("A")])
+    assert np.exp(model.log_prob(first)[0]) == pytest.approx(p[0, model.names.labels.find("A")])
     with pytest.raises(ValueError, match="no gold labels"):
         model.log_prob(ItemExtractor()([[["w1"]]]))
 
@@ -94,7 +100,7 @@ def test_nothing_changes_a_model(model: SequenceModel) -> None:
         model.w[0] = 1.0
     with pytest.raises(AttributeError):
         model.w = np.zeros(3)  # type: ignore[misc]
-    assert model.labels.frozen
+    assert model.names.labels.frozen
     assert model.training is not None
     with pytest.raises(ValueError, match="read-only"):
         model.training.history["objective"][0] = 0.0

@@ -18,7 +18,7 @@ from crfkit.checks import NotFiniteError
 from crfkit.compat import pycrfsuite
 from crfkit.constraints import AtMost, Forbid, SegmentLength
 from crfkit.features import ItemExtractor
-from crfkit.models import SequenceModel, Tagger, scoring
+from crfkit.models import SequenceModel, Tagger, scoring, uncertainty
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 
 X = [[["a", "b"], ["c"], ["a", "d"]], [["b"], ["a"]]]
@@ -55,9 +55,9 @@ def queries(model: SequenceModel) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "evaluate", lambda: model.score(ASKED, y=GOLD)
     yield "tag", lambda: Tagger(model).tag(ASKED[1])
     yield "probabilities", lambda: Tagger(model).predict_proba(ASKED[1])
-    yield "probability", lambda: Tagger(model).probability(ASKED[1], GOLD[1])
+    yield "log p of one", lambda: Tagger(model).log_prob(ASKED[1], GOLD[1])
     for method in METHODS:
-        yield method, partial(model.uncertainty, ASKED, method)
+        yield method, partial(uncertainty, model, ASKED, method)
 
     def scores() -> Any:
         return model.potentials(model.batch_of(ASKED))
@@ -110,7 +110,7 @@ def test_values_of_attributes_name_their_sequence(trained: dict[str, SequenceMod
     model = replace(trained["order 1"], w=np.ones_like(trained["order 1"].w))
     items = [[{"new": 1.0}], [{"new": 1.0}, {"a": value, "b": value}]]
     where = "sequence 1, position 1: its scores overflow"
-    for ask in (model.predict, model.predict_proba, model.uncertainty):
+    for ask in (model.predict, model.predict_proba, partial(uncertainty, model)):
         with pytest.raises(NotFiniteError, match=where):
             ask(items)
     with pytest.raises(ValueError, match=r"^position 1 of the sequence: its scores overflow"):

@@ -12,7 +12,7 @@ from crfkit import train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.models import SequenceModel
-from crfkit.models.reading import Reader
+from crfkit.models.reader import Reader
 
 ROWS = [
     [("the", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")],
@@ -43,7 +43,7 @@ def test_columns_and_rows_of_a_model_with_a_recipe(hashed: int | None) -> None:
         assert model.log_prob(one).tobytes() == model.log_prob(slow).tobytes()
         assert model.score(one) == 1.0
         data = model.dataset(one)
-        assert data.labels.strings() == model.labels.strings()
+        assert data.labels.strings() == model.names.labels.strings()
         assert np.asarray(data.batch.label).tolist() == np.asarray(model.batch_of(slow).label).tolist()
 
 

@@ -69,7 +69,7 @@ def model_of(kind: str) -> SequenceModel:
     extract = ItemExtractor(hashed=64 if kind == "hashed" else None)
     options: dict[str, Any] = {"optimizer": "lbfgs", "stop": Stop(max_iterations=1)}
     model = train(extract(X, y), **options, **KINDS[kind])
-    structure = LocalChain(model.labels) if kind == "local" else model.structure
+    structure = LocalChain(model.names.labels) if kind == "local" else model.structure
     return replace(model, w=rng.normal(size=model.w.shape), structure=structure)
 
 
@@ -78,7 +78,7 @@ def test_the_answers_of_the_model(kind: str) -> None:
     model, X = model_of(kind), sequences(2)
     tagger = Tagger(model)
     hashed = 64 if kind == "hashed" else None
-    dataset = ItemExtractor(hashed, None if hashed else model.attributes, model.labels)(X)
+    dataset = ItemExtractor(hashed, None if hashed else model.attributes, model.names.labels)(X)
     assert (model.decoder is None) == (kind in ("lengths", "local"))
     expected = model.predict(dataset)
     assert [tagger.tag(x) for x in X] == expected
@@ -88,11 +88,11 @@ def test_the_answers_of_the_model(kind: str) -> None:
     potentials = model.potentials(model.batch_of(dataset))
     for n, x in enumerate(X[:20]):
         log_p = inference.log_prob(potentials.sequence(n), expected[n])
-        assert tagger.probability(x, expected[n]) == pytest.approx(np.exp(log_p), rel=1e-9)
+        assert tagger.log_prob(x, expected[n]) == pytest.approx(log_p, rel=1e-9, abs=1e-12)
         if x:
-            assert tagger.probability(x, ["other"] * len(x)) == 0.0
+            assert tagger.log_prob(x, ["other"] * len(x)) == -np.inf
             with pytest.raises(ValueError, match=r"items and \d+ labels"):
-                tagger.probability(x, expected[n][1:])
+                tagger.log_prob(x, expected[n][1:])
 
 
 def test_items_of_any_kind() -> None:
@@ -179,7 +179,7 @@ def test_what_is_prepared_is_made_once_and_stays_behind() -> None:
 def test_64_threads(kind: str, tmp_path: Path) -> None:
     X = [*sequences(3, 30), [["w=1", "w=2", "w=3"]] * 900]  # the last one is worth giving up the GIL for
     one = model_of(kind)
-    dataset = ItemExtractor(attributes=one.attributes, labels=one.labels)(X)
+    dataset = ItemExtractor(attributes=one.attributes, labels=one.names.labels)(X)
     expected = one.predict(dataset, threads=1)
     marginals = [Tagger(one).predict_proba(x) for x in X]
     model = model_of(kind)  # nothing is prepared: the threads meet there
@@ -215,7 +215,7 @@ def test_faces_agree(tmp_path: Path) -> None:
         assert face.tag(x) == face.tag() == face.tag(pycrfsuite.ItemSequence(x)) == crf.predict_single(x) == y
         if not x:
             continue
-        assert face.probability(y) == pytest.approx(tagger.probability(x, y), rel=1e-9)
+        assert face.probability(y) == pytest.approx(np.exp(tagger.log_prob(x, y)), rel=1e-9)
         by_label = [crf.predict_marginals_single(x)[-1][name] for name in tagger.labels]
         assert by_label == [face.marginal(name, len(x) - 1) for name in tagger.labels]
         np.testing.assert_allclose(by_label, tagger.predict_proba(x)[-1], rtol=1e-9)
@@ -230,9 +230,11 @@ def test_a_model_with_a_recipe_takes_what_predict_takes() -> None:
     for given in (sentence, tuple(sentence), iter(sentence), dicts):
         assert tagger.tag(given) == model.predict([sentence])[0]
     np.testing.assert_array_equal(tagger.predict_proba(sentence), model.predict_proba([sentence])[0])
-    expected = np.exp(model.log_prob([sentence], [["D", "N", "D"]])[0])
-    assert tagger.probability(sentence, ["D", "N", "D"]) == pytest.approx(expected, rel=1e-12)
-    assert tagger.probability(sentence, ["D", "N", "?"]) == 0.0
+    assert tagger.predict_spans(sentence) == model.predict_spans([sentence])[0]
+    for labels in (["D", "N", "D"], ["D", None, {"D", "N"}]):
+        expected = model.log_prob([sentence], [labels])[0]
+        assert tagger.log_prob(sentence, labels) == pytest.approx(expected, rel=1e-12)
+    assert tagger.log_prob(sentence, ["D", "N", "?"]) == -np.inf
     rows = ChainCRF(features="U0:%x[0,0]\nU1:%x[0,1]\n").fit([[("the", "e"), ("dog", "g")]], y[:1])
     assert Tagger(rows.model_).tag([("dog", "g")]) == ["N"]
     with pytest.raises(ValueError, match="plain string"):

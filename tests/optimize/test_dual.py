@@ -13,7 +13,7 @@ from crfkit.data.batch import Batch
 from crfkit.linear.fast.sequences import dual_of
 from crfkit.linear.layout import Layout
 from crfkit.objectives import Likelihood
-from crfkit.optimize import Dual
+from crfkit.optimize import LBFGS, Dual
 from crfkit.optimize.dual.passes import DualPasses, strengths_of
 from crfkit.structures import Chain
 from tests.cases.dual import CASES, batch, problem_of
@@ -44,6 +44,18 @@ def test_finisher(name: str) -> None:
     assert end.stopped.startswith("converged")
 
 
+def test_passes_take_no_memory_while_the_finisher_runs() -> None:
+    problem, penalty = problem_of("observed")
+    finish = LBFGS(preconditioner="diagonal", max_iterations=3)  # too few: passes are made anew to certify
+    run = Dual(gap=1e-6, finish=finish).start(problem, penalty, np.zeros(problem.size))
+    seen = set()
+    for _ in range(40):
+        seen.add((run.phase, run.sequences is None))
+        if run.phase == "certify" or run.step().stopped:
+            break
+    assert seen == {("dual", False), ("finish", True), ("certify", False)}
+
+
 def test_warm_start_is_certified_at_once() -> None:
     problem, penalty = problem_of("observed")
     first = Dual(gap=1e-6).start(problem, penalty, np.zeros(problem.size))
@@ -70,7 +82,7 @@ def test_warm_start_beyond_scaled_probabilities(order: int) -> None:
     problem, penalty = objective.bind(layout, chain, data), objective.penalty(layout)
     run = Dual(finish=None).start(problem, penalty, 3000.0 * rng.normal(size=problem.size))
     v = np.empty(problem.size)
-    assert run.sequences is not None
+    assert isinstance(run.sequences, DualPasses)
     run.sequences.trainer.exact(v, 1)
     assert run.sequences.trainer.entropy() == pytest.approx(0.0, abs=1e-3)  # one labeling has it all
     assert run.sequences.dual == pytest.approx(run.sequences.trainer.entropy() - 0.5 * float(v @ v), rel=1e-5)
@@ -111,7 +123,7 @@ def test_resumed_run_gives_the_same_bits(step: Any, name: str, after: int) -> No
 def test_sequences_keep_marginals_of_transitions_with_weights_only() -> None:
     problem, penalty = problem_of("few transitions")
     run = Dual().start(problem, penalty, np.zeros(problem.size))
-    assert run.sequences is not None
+    assert isinstance(run.sequences, DualPasses)
     cells = len(problem.layout.transition_cell)
     assert 8 < cells < 12 * 12 // 2
     assert len(run.sequences.trainer.state()["edge"]) == problem.batch.sequences * (-(-cells // 8) * 8)

@@ -16,6 +16,7 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.loss import LinearLoss
 from crfkit.objectives import Likelihood
 from crfkit.optimize import SGD, Dual
+from crfkit.optimize.dual.passes import DualPasses
 from crfkit.optimize.problem import Penalty
 from crfkit.optimize.sequential.sequences import DualSequences
 from crfkit.structures import Chain, SemiMarkov
@@ -124,7 +125,7 @@ def test_gap_falls_and_is_never_negative() -> None:
     problem, penalty = bound(CASES["every kind, observed"])
     run = Dual(finish=None, gap=1e-5).start(problem, penalty, np.zeros(problem.size))
     sequences, gaps = run.sequences, []
-    assert sequences is not None
+    assert isinstance(sequences, DualPasses)
     for number in range(12):
         sequences.run(number, 0.0)
         w = sequences.weights(problem.size)
@@ -178,7 +179,7 @@ def test_warm_start_beyond_scaled_probabilities() -> None:
     w = 3000.0 * np.random.default_rng(0).normal(size=problem.size)
     run = Dual(finish=None).start(problem, penalty, w)
     v = np.empty(problem.size)
-    assert run.sequences is not None
+    assert isinstance(run.sequences, DualPasses)
     run.sequences.trainer.exact(v, 1)
     assert run.sequences.trainer.entropy() == pytest.approx(0.0, abs=1e-3)  # one labeling has it all
     assert run.sequences.dual == pytest.approx(run.sequences.trainer.entropy() - 0.5 * float(v @ v), rel=1e-5)

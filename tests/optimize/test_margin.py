@@ -22,8 +22,8 @@ from crfkit.objectives.classic import MarginalLikelihood
 from crfkit.optimize import BCFW, End, OneSlack, Penalty
 from crfkit.optimize.classic import NSlack, Subgradient
 from crfkit.optimize.classic.simplex import maximum_on_simplex
+from crfkit.optimize.margin.bcfw import NativeVisits, visits_of
 from crfkit.optimize.margin.certified import ShareWeights
-from crfkit.optimize.margin.native_visits import NativeVisits, visits_of
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.visits import SparseVisits
 from crfkit.structures import Chain, SemiMarkov

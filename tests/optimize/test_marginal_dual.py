@@ -224,7 +224,7 @@ def test_penalties_that_are_refused(method: str, penalty: Penalty, why: str) -> 
 @pytest.mark.parametrize("method", METHODS)
 def test_given_weights_are_refused(method: str) -> None:
     loss, penalty = loss_of(*CASES["plain"])
-    with pytest.raises(ValueError, match="cannot begin at given weights; leave them out, or use Subgradient"):
+    with pytest.raises(ValueError, match="cannot start at given weights; leave them out, or use Subgradient"):
         METHODS[method].start(loss, penalty, np.ones(loss.size))
 
 

@@ -16,8 +16,8 @@ from crfkit.linear.layout import Layout
 from crfkit.linear.mistakes import DecodedSequences
 from crfkit.objectives import Likelihood, MaxMargin, Perceptron
 from crfkit.optimize import AROW, LBFGS, MIRA, SGD, SGDL1, AdaGrad, AveragedPerceptron, PassiveAggressive
+from crfkit.optimize.margin.bcfw import NativeVisits, visits_of
 from crfkit.optimize.margin.certified import ShareWeights
-from crfkit.optimize.margin.native_visits import NativeVisits, visits_of
 from crfkit.optimize.margin.view import MarginSequences
 from crfkit.optimize.margin.visits import SparseVisits
 from crfkit.optimize.problem import Penalty

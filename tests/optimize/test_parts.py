@@ -12,6 +12,7 @@ import pytest
 from crfkit.optimize import LBFGS, Penalty
 from crfkit.optimize.batch.descent import Trial, Wolfe
 from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
+from crfkit.optimize.problem import End
 from tests.cases.losses import Quadratic
 
 # ---- vectors
@@ -172,7 +173,7 @@ def brief(x: Any) -> Any:
     return bits.view(np.float32).astype(np.float64)
 
 
-@pytest.mark.parametrize("F", [1 << 16, 70_001])
+@pytest.mark.parametrize("F", [1 << 11, 70_001])
 def test_many_weights_are_kept_in_16_bits(F: int) -> None:
     rng = np.random.default_rng(4)
     x, y, g = rng.normal(size=(3, F)) * 10.0 ** rng.integers(-30, 30, size=(3, F))
@@ -237,3 +238,36 @@ def test_line_search_gives_the_best_it_met_when_it_runs_out() -> None:
     nowhere = Wolfe(1e-4, 0.1, 5).search(lambda t: (math.inf, math.nan), Trial(0.0, 1.0, -1.0), 1.0)
     assert nowhere.best.length == 0.0
     assert not nowhere.finite
+
+
+def test_searches_say_that_their_evaluations_are_spent() -> None:
+    far = CURVES["far"]
+    begin = Trial(0.0, *far(0.0))
+    assert Wolfe(1e-4, 0.1, 3).search(far, begin, 1e-3).spent
+    assert not Wolfe(1e-4, 0.1, 40).search(far, begin, 1e-3).spent
+
+
+class Walled:
+    """A bowl behind a wall: the objective jumps wherever a search goes far."""
+
+    size = 2
+
+    def value_and_grad(self, w: Any, gradient: Any) -> float:
+        gradient[:] = w - 3.0
+        wall = 1e3 if w[0] > 0.3 else 0.0
+        return 0.5 * float(gradient @ gradient) + wall
+
+
+def test_a_run_ends_where_the_objective_jumps() -> None:
+    """Without `jumps` it goes on, each search for next to nothing."""
+    ended = {}
+    for jumps in (False, True):
+        run = LBFGS(max_evaluations=4, jumps=jumps).start(Walled(), Penalty(), np.zeros(2))
+        step = run.step()
+        while not step.stopped:
+            step = run.step()
+        ended[jumps] = step
+        assert 0.0 < run.w[0] <= 0.3
+    assert ended[True].evaluations < ended[False].evaluations
+    assert ended[True].end is End.SETTLED
+    assert ended[True].stopped == "the objective jumps: 4 evaluations of a search met no flat point"

@@ -211,7 +211,7 @@ def test_wrong_input_is_named(dice: Dice, tmp_path: Path, monkeypatch: pytest.Mo
         (["two-dice", "--list"], "leave two-dice out"),
         (["two-dice", "-o", tmp_path / "file"], "which is not a folder"),
         (["two-dice", "--data", tmp_path / "nothing"], "--data is"),
-        (["semi-ner", "-o", tmp_path / "out"], "is needed; name the folder of the data with --data"),
+        (["semi-ner", "-o", tmp_path / "out"], "is missing; name the folder of the data with --data"),
         (["semi-ner", "-o", tmp_path / "out", "--data", tmp_path], f"the data folder {tmp_path} has no file"),
     ]
     for arguments, told in wrong:

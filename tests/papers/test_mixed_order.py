@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit.papers import Given, Result, named, reproduce
-from crfkit.papers.mixed_order import EMITTED, LENGTH, NEXT, OPTIMIZERS, Source
-from crfkit.papers.mixed_order_claims import MODELS, claims
+from crfkit.papers.mixed_order import EMITTED, LENGTH, MODELS, NEXT, OPTIMIZERS, Source, claims
 
 
 def test_quick_runs_to_the_end(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crfkit.inference import count
 from crfkit.papers import Given, Result, named, reproduce
-from crfkit.papers.np_chunking_claims import TESTS, claims, optimum, reached
+from crfkit.papers.np_chunking import TESTS, claims, optimum, reached
 from crfkit.papers.np_chunking_learners import METHODS, MODELS, PAIRS, Corpus, generated, tags
 from crfkit.structures import Chain
 

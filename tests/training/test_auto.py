@@ -18,10 +18,12 @@ from crfkit.data.dataset import Dataset
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
 from crfkit.optimize import LBFGS, Dual
-from crfkit.optimize.problem import End, Step
+from crfkit.optimize.dual.passes import DualPasses
+from crfkit.optimize.problem import End, Penalty, Step, lower_bound
 from crfkit.training.choose import choose
 from crfkit.training.memory import marginal_bytes
 from crfkit.training.runs.convergence import certify
+from crfkit.training.stop import Stop
 from tests.cases.batches import random_batch
 from tests.cases.losses import noise, problem_of
 from tests.cases.segments import with_segments
@@ -129,7 +131,7 @@ def test_bounds_of_the_dual_allow_for_rounding(l2: float) -> None:
     exact = LBFGS(tolerance=1e-9).start(problem, penalty, np.zeros(problem.size))
     least = finish(exact).objective
     run = Dual(finish=None).start(problem, penalty, exact.w)
-    assert run.sequences is not None
+    assert isinstance(run.sequences, DualPasses)
     found: list[float] = []
     for _ in range(10):
         run.sequences.run(1 + len(found), 0.0)
@@ -225,6 +227,48 @@ def test_l1_ends_by_a_rule_of_its_own() -> None:
     closer = train(dataset(noise()), objective=Likelihood(l1=2.0, l2=0.0), optimizer=LBFGS(tolerance=1e-6))
     assert closer.training is not None
     assert about.loss <= closer.training.loss * (1.0 + 1e-4)
+
+
+def test_l1_with_l2_ends_with_a_certificate() -> None:
+    """It ended where its objective hardly fell, 0.15 % from the optimum, and said that it had converged."""
+    for name in ("auto", "owlqn"):
+        objective = Likelihood(l1=0.3, l2=0.002)
+        about = train(dataset(noise()), objective=objective, optimizer=name).training
+        assert about is not None
+        assert (about.end, about.converged) == (End.CONVERGED, True)
+        assert about.gap <= 1e-4 * about.loss
+    rule = LBFGS(period=10, delta=1e-3)
+    asked = train(dataset(noise()), objective=objective, optimizer=rule, stop=Stop(tolerance=0.0))
+    assert asked.training is not None
+    assert asked.training.end == End.SETTLED, "as asked for"
+
+
+@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.0), (3.0, 0.0), (0.5, 0.02), (0.0, 0.5), (2.0, 1.0)])
+def test_no_weights_go_below_the_bound(l1: float, l2: float) -> None:
+    problem, _ = problem_of(noise(), 1.0)
+    some = np.random.default_rng(0).random(problem.size) < 0.5
+    for strength in (l2, np.where(some, l2, 0.5)):  # the same for all weights, or not
+        penalty = Penalty(l1, strength)
+        best = LBFGS(tolerance=1e-8).start(problem, penalty, np.zeros(problem.size))
+        least = finish(best).objective
+        for scale in (0.0, 0.1, 1.0, 3.0):
+            w = np.random.default_rng(1).normal(scale=scale, size=problem.size)
+            assert 0.0 <= lower_bound(problem, penalty, w) <= least
+        assert lower_bound(problem, penalty, best.w) == pytest.approx(least, rel=1e-4)
+
+
+def test_l1_alone_has_a_certificate() -> None:
+    about = train(dataset(noise()), objective=Likelihood(l1=2.0, l2=0.0)).training
+    closer = train(
+        dataset(noise()), objective=Likelihood(l1=2.0, l2=0.0), optimizer=LBFGS(tolerance=1e-7)
+    ).training
+    assert about is not None
+    assert closer is not None
+    assert 0.0 <= about.loss - closer.loss <= about.gap < 0.1 * about.loss
+    assert "of the optimum" in about.certificate
+    none = train(dataset(noise()), objective=Likelihood(l1=0.0, l2=0.0), stop=Stop(max_iterations=9))
+    assert none.training is not None
+    assert "No certificate: without an L2 penalty" in none.training.certificate
 
 
 # ---- certificates in words

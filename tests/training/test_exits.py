@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from crfkit import ChainCRF, Stop, train
 from crfkit._safe.interrupts import interrupts, listening
 from crfkit.compat.sklearn_crfsuite import CRF
-from crfkit.demo.addresses import corpus
+from crfkit.datasets.generate import corpus
 from crfkit.models import SequenceModel
 from crfkit.training import Checkpoints
 from crfkit.training.events import Checkpointed, Event, Failed, Finished, History, Progress, Unsaved

@@ -244,7 +244,7 @@ def test_a_task_that_needs_a_conjunction_is_solved(tmp_path: Path) -> None:
 
 def test_without_conjunctions_it_is_not_solved() -> None:
     X, y = xor()
-    found = induce(ItemExtractor()(X, y), induction=Induction(rounds=2, longest=1), progress=False)
+    found = induce(ItemExtractor()(X, y), induction=Induction(rounds=2, max_length=1), progress=False)
     assert found.model.conjunctions is None
     assert found.model.score(X, y=y) < 0.8
 
@@ -256,13 +256,13 @@ def test_conjunctions_grow_and_begin_with_what_there_is() -> None:
     y = [["odd" if row.sum() % 2 else "even" for row in s] for s in bits]
     data = ItemExtractor()(X, y)
     options: dict[str, Any] = {"rounds": 4, "per_round": 20, "start": "observed", "margin": 1.0}
-    pairs = induce(data, induction=Induction(longest=2, **options), progress=False).model
+    pairs = induce(data, induction=Induction(max_length=2, **options), progress=False).model
     assert pairs.score(X, y=y) < 0.9
-    found = induce(data, induction=Induction(longest=3, **options), progress=False)
+    found = induce(data, induction=Induction(max_length=3, **options), progress=False)
     assert found.model.score(X, y=y) == 1.0
     assert any(name.count("|") == 2 for name in found.model.attributes)
     given = Conjunctions([("u=0", "v=0")])(data)  # data that have conjunctions already
-    more = induce(given, induction=Induction(longest=3, **options), progress=False).model
+    more = induce(given, induction=Induction(max_length=3, **options), progress=False).model
     assert more.score(X, y=y) == 1.0
     assert not any(name.count("|") > 2 for name in more.attributes)
 

@@ -60,6 +60,20 @@ def test_the_limit_of_iterations() -> None:
     assert (outcome.reason, outcome.kept) == ("the limit of 4 iterations is reached", 4)
 
 
+def test_a_bound_that_an_earlier_step_gave_ends_a_run() -> None:
+    """A gradient that swings: the weights of the third step are better, and its own bound is worse."""
+    script = [Step(200.0, 30.0), Step(101.0, 1.45), Step(100.0, 2.0), Step(99.99, 1.45)]
+    info, stop = RunInfo(curvature=1.0), Stop(tolerance=1e-3)
+    whole, resumed = RunRecord(), RunRecord()
+    outcome = follow(Scripted(*script), whole, stop, info)
+    assert outcome.reason == "certified to be within 0.1 % of the optimum"
+    assert whole.iteration == 3
+    assert whole.excess[-1] == pytest.approx(100.0 / (101.0 - 1.45**2 / 2.0) - 1.0)
+    follow(Scripted(*script[:2]), resumed, Stop(max_iterations=2), info)
+    follow(Scripted(*script[2:]), resumed, stop, info)
+    assert resumed.excess == whole.excess, "a run that goes on knows what it knew"
+
+
 def test_the_time_budget() -> None:
     outcome = follow(Scripted(*steps(99), pause=0.02), RunRecord(), Stop(max_seconds=0.1))
     assert outcome.reason == "the time budget of 0.1 s is spent"

@@ -13,7 +13,6 @@ from crfkit import Chain, Likelihood, Stop, train
 from crfkit.data.batch import Batch
 from crfkit.features import ItemExtractor
 from crfkit.linear.layout import Layout
-from crfkit.objectives import Perceptron
 from crfkit.training import BlockedData
 from crfkit.training.blocks.problem import BlockedProblem
 from tests.cases.descent import Descent
@@ -94,8 +93,8 @@ def test_the_objective_is_that_of_the_whole(tmp_path: Path, prefetch: bool, hidd
     assert summed.value_and_grad(w, a) == pytest.approx(whole.value_and_grad(w, b), rel=1e-9)
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
     assert summed.kind == ("set" if hidden else "path")
-    assert len(list(summed.blocks())) == (5 if hidden else 6)
-    assert [block.problem.batch.sequences for block in summed.blocks()][-2:] == [7, 5]
+    assert len(list(summed.shards())) == (5 if hidden else 6)
+    assert [shard.loss.batch.sequences for shard in summed.shards()][-2:] == [7, 5]
     assert summed.memory > stored.largest
 
 
@@ -191,8 +190,3 @@ def test_wrong_blocks(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="blocks are for training only"):
         train(plain, BlockedData.open(tmp_path / "there"))  # type: ignore[call-overload]
     assert isinstance(BlockedData.open(tmp_path / "there").block(0), Batch)
-
-
-def test_mistakes_are_not_learned_from_blocks(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="needs all in memory, not in blocks"):
-        train(blocks(dataset(20), tmp_path), objective=Perceptron())

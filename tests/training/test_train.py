@@ -148,7 +148,7 @@ def test_segments_are_judged_as_segments(data: Dataset) -> None:
 def test_dev_labels_unknown_to_training_are_reported(data: Dataset) -> None:
     with pytest.warns(DataWarning, match=r"the dev set has labels that the model does not know: D \(\d+\)"):
         model = train(data, dataset(20, 4, "ABCD"), optimizer=Descent(), stop=Stop(max_iterations=2))
-    assert "D" not in model.labels
+    assert "D" not in model.names.labels
 
 
 def test_listeners_can_stop(data: Dataset) -> None:
@@ -316,9 +316,7 @@ def test_unknown_metric(data: Dataset, dev: Dataset) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("train.txt", "is the path 'train.txt'"),
         ([["a"]], r"ItemExtractor\(\)\(X, y\)"),
-        (Columns.from_rows([[("a", "B")]]), "with a recipe"),
         (Batch(seq_ptr=[0], attr_ptr=[0], attr=[]), "has no names"),  # type: ignore[arg-type]
     ],
 )
@@ -385,9 +383,9 @@ def test_alphabets_of_the_model_do_not_grow_with_the_extractor() -> None:
     model = train(extract(*sentences(10, 1)), optimizer=Descent(), stop=Stop(max_iterations=1))
     size = len(model.attributes)
     extract([[["new"]]], [["Z"]])
-    assert (len(model.attributes), "Z" in model.labels) == (size, False)
+    assert (len(model.attributes), "Z" in model.names.labels) == (size, False)
     assert isinstance(model, SequenceModel)
-    assert isinstance(model.labels, Alphabet)
+    assert isinstance(model.names.labels, Alphabet)
 
 
 def test_what_a_dev_set_keeps_is_told_apart_from_how_the_run_ended(data: Dataset) -> None:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from crfkit import inference
 from crfkit.cli import app
+from crfkit.datasets.generate import LABELS, corpus
 from crfkit.demo import label_bias, tour
-from crfkit.demo.addresses import LABELS, corpus
 from crfkit.models import SequenceModel
 
 
@@ -98,7 +98,7 @@ def test_output_that_knows_no_accents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--label-bias", "--seed", "1"], "trains nothing"),
+        (["--label-bias", "--seed", "1"], "does not train"),
         (["--output", "-"], "give the name of a file"),
         (["--output", "nowhere/m.crf"], "there is no folder"),
         (["--lines", "3"], "lines"),

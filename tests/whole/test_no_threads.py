@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from crfkit import Stop, train
-from crfkit.demo.addresses import corpus
+from crfkit.datasets.generate import corpus
 from crfkit.estimators.classic import OpinionPool
 from crfkit.models import SequenceModel
 from crfkit.training.runs.progress import Display

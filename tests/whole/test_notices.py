@@ -1,4 +1,4 @@
-"""The wheel brings the notices of all code that is linked into it."""
+"""The wheel brings the notices of all code that is linked into it, and of data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ def test_the_wheel_is_told_to_hold_all_notices() -> None:
     line = re.search(r"^license-files = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     assert line
     listed = {path for glob in re.findall(r'"(.*?)"', line[1]) for path in ROOT.glob(glob)}
-    assert listed == {ROOT / "LICENSE", NOTICES / "nanobind.txt", NOTICES / "robin_map.txt"}
+    assert listed == {
+        ROOT / "LICENSE",
+        NOTICES / "htmx.txt",
+        NOTICES / "nanobind.txt",
+        NOTICES / "robin_map.txt",
+        NOTICES / "unicode.txt",
+        NOTICES / "usaddress.txt",
+    }
     assert set(NOTICES.iterdir()) < listed
 
 

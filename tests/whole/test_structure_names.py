@@ -41,13 +41,14 @@ IMPORTS = {
     "models/files/wapiti.py": _FOREIGN,
     "compat/pycrfsuite/_learning.py": _FOREIGN,
     "inference/methods/shrink.py": "makes the graph that is left",
+    "inference/mixed.py": "makes the graph that is left",
     "linear/layout.py": "a number of labels stands for a chain",
     "objectives/marked.py": "makes a chain with its labels three times",
     "training/learners/induction/induce.py": "a chain where none is given",
     "torch/chain.py": "the layer of chains holds one",
     "torch/segment_cpu.py": "makes the potentials of tensors",
     "torch/segment_module.py": "the layer of segments holds one",
-    "torch/token_classifier.py": "reads the chain that a file describes",
+    "torch/pretrained.py": "reads the chain that a file describes",
 }
 
 

@@ -11,7 +11,7 @@ import crfkit
 from crfkit import ChainCRF
 
 PACKAGE = Path(crfkit.__file__).parent
-MOST = 54
+MOST = 50
 X = [[{"w": word} for word in "abcad"]]
 Y = [list("NVNNV")]
 

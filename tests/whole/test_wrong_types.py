@@ -61,7 +61,7 @@ def given(x: Any) -> Any:
         (lambda: tagger("m.crf"), TypeError, r"Tagger\(crfkit.load\('m.crf'\)\)"),
         (lambda: tagger(Path("m.crf")), TypeError, r"crfkit.load\('m.crf'\)"),
         (lambda: tagger(3), TypeError, "expected a Model, from crfkit.load"),
-        (lambda: tagger(fitted().model_).probability(X[0], "D"), TypeError, "labels is the string 'D'"),
+        (lambda: tagger(fitted().model_).log_prob(X[0], "D"), TypeError, "labels is the string 'D'"),
         (lambda: train(X, Y), TypeError, r"data is a list.*ChainCRF\(\).fit\(X, y\)"),
         (lambda: fitted().model_.predict(given(3)), TypeError, "X is 3, expected a list of sequences"),
         (

@@ -53,7 +53,7 @@ def copies(
 def agree(potentials: GraphPotentials) -> None:
     lanes = lanes_of(potentials)
     assert lanes.all
-    right = Enumeration(most=2**24).marginals(potentials, True, 1)
+    right = Enumeration(max_labelings=2**24).marginals(potentials, True, 1)
     dead = np.isneginf(right.value)
     value, node, clique = lanes.marginals(True, 1)
     np.testing.assert_allclose(value, right.value, rtol=1e-10, atol=1e-10)
@@ -66,7 +66,9 @@ def agree(potentials: GraphPotentials) -> None:
         np.testing.assert_allclose(table[rows], right.clique[name][rows], rtol=1e-9, atol=1e-300)
     assert np.isfinite(node).all()
     best, label = lanes.best(1)
-    np.testing.assert_allclose(best, Enumeration(most=2**24).best(potentials, 1).score[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        best, Enumeration(max_labelings=2**24).best(potentials, 1).score[0], rtol=1e-12
+    )
     assert (label[~alive] == -1).any() == bool(dead.any())
     if not dead.any():
         np.testing.assert_allclose(potentials.labeling_score(label), best, rtol=1e-12, atol=1e-12)

@@ -1,0 +1,427 @@
+"""Raw text in, documents with spans out: calls, pipes, streams, tokenizers of other models, files."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crfkit
+from crfkit import MEMM, ChainCRF, Doc, SemiCRF
+from crfkit.constraints import AtMostOnce
+from crfkit.errors import DataError, DataWarning, InfeasibleError, ModelFileError, SaveError
+from crfkit.models.store import pack, unpack
+from crfkit.text import Blanks, Characters, Given, Sentences, Words
+from crfkit.text import spec as text_spec
+from crfkit.text.offsets import UNITS
+from tests.cases.documents import DOCS
+from tests.cases.texts import TEXTS
+
+MODEL = ChainCRF(tokenizer="words", sentences="rule").fit(DOCS).model_
+SEGMENTS = SemiCRF(tokenizer="words").fit(DOCS).model_
+PLAIN = ChainCRF().fit([["5", "Main", "St"], ["7", "Elm"]], [["NO", "ST", "ST"], ["NO", "ST"]]).model_
+TEXT = "Ana Ruiz saw New York. In Oslo, Eva ran."
+
+
+def test_a_model_is_called_on_a_text() -> None:
+    doc = MODEL(TEXT)
+    assert [(span.text, span.label) for span in doc.spans] == [
+        ("Ana Ruiz", "PER"),
+        ("New York", "LOC"),
+        ("Oslo", "LOC"),
+        ("Eva", "PER"),
+    ]
+    assert all(0.5 < span.probability < 1.0 for span in doc.spans)
+    assert doc.sentence_words()[1] == ["In", "Oslo", ",", "Eva", "ran", "."]
+    assert doc == Doc(TEXT, doc.tokens, doc.sentences, doc.spans)
+    assert [span.tokens for span in doc.spans] == [(0, 2), (3, 5), (7, 8), (9, 10)]
+
+
+@pytest.mark.parametrize("model", [MODEL, SEGMENTS], ids=["chain", "segments"])
+def test_spans_are_those_of_the_sentences(model: Any) -> None:
+    """The probability is exact: that of `predict_spans` on tokens, which is tested against enumeration."""
+    doc = model(TEXT)
+    expected = model.predict_spans(doc.sentence_words())
+    begins = [0] if doc.sentences is None else doc.sentences.tolist()
+    flat = [(a + at, b + at, y, p) for at, one in zip(begins, expected, strict=False) for a, b, y, p in one]
+    assert [(*span.tokens, span.label) for span in doc.spans] == [one[:3] for one in flat]
+    assert [span.probability for span in doc.spans] == pytest.approx([one[3] for one in flat], abs=1e-12)
+
+
+def test_runs_of_plain_labels_are_spans_and_tokens_have_labels() -> None:
+    doc = PLAIN.with_text("blanks")("7 Main St")
+    assert [(span.text, span.label) for span in doc.spans] == [("7", "NO"), ("Main St", "ST")]
+    assert doc.labels == ("NO", "ST", "ST")
+    assert MODEL(TEXT).labels is None
+
+
+def test_numbers_as_labels_are_written_out() -> None:
+    model = ChainCRF().fit([["a", "b"]] * 3, [[1, 2]] * 3).model_.with_text("blanks")
+    assert model("a b").labels == ("1", "2")
+
+
+def test_chains_of_higher_order_have_spans_without_probability() -> None:
+    crf = ChainCRF(tokenizer="words", order=2).fit(DOCS)
+    spans = crf.model_("Ana Ruiz saw New York.").spans
+    assert [(span.text, span.probability) for span in spans] == [("Ana Ruiz", None), ("New York", None)]
+
+
+@pytest.mark.filterwarnings("ignore::crfkit.models.known.UnknownAttributesWarning")
+@pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
+def test_texts_that_break_things_stay_as_they_are(text: str) -> None:
+    for model in (MODEL, MODEL.with_text("characters"), MODEL.with_text("blanks", "lines")):
+        doc = model(text)
+        assert doc.text == text
+        assert [*model.pipe([text, text])] == [doc, doc]
+        for unit in UNITS:
+            assert doc.in_unit(unit).in_unit("codepoint") == doc
+
+
+@pytest.mark.filterwarnings("ignore::crfkit.models.known.UnknownAttributesWarning")
+@given(st.text(max_size=60))
+def test_any_text_gives_spans_of_whole_tokens(text: str) -> None:
+    doc = MODEL(text)
+    ends = {(0, 0)} if doc.tokens is None else {tuple(one) for one in doc.tokens.tolist()}
+    for span in doc.spans:
+        assert any(a == span.start for a, _ in ends)
+        assert any(b == span.end for _, b in ends)
+    assert doc == next(MODEL.pipe([text]))
+
+
+def test_documents_keep_their_id_and_meta_and_lose_spans_that_they_had() -> None:
+    given_doc = Doc(TEXT, spans=[(0, 1, "X")], id="7", meta={"by": "me"}).in_unit("byte")
+    doc = MODEL(given_doc)
+    assert (doc.id, doc.meta, doc.unit) == ("7", {"by": "me"}, "codepoint")
+    assert doc.spans == MODEL(TEXT).spans
+
+
+def test_tokens_of_documents_are_used_as_given() -> None:
+    model = MODEL.with_text(Given())
+    doc = model(Doc("AnaRuiz ran", [(0, 3), (3, 7), (8, 11)]))
+    assert doc.words() == ["Ana", "Ruiz", "ran"]
+    assert doc.spans[0].text == "AnaRuiz"
+    with pytest.raises(ValueError, match=r"the tokenizer is Given\(\), but 'Ana' has no tokens"):
+        model("Ana")
+    with pytest.raises(ValueError, match=r"document '7': the tokenizer is Given\(\), but the doc"):
+        model(Doc("Ana", id="7"))
+
+
+# ---- many texts
+
+
+def test_a_pipe_keeps_the_order_and_reads_no_further_than_a_batch() -> None:
+    taken: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for n in range(100):
+            taken.append(n)
+            yield f"Ana Ruiz is number {n}." if n % 3 else ""
+
+    found = MODEL.pipe(texts(), batch=7)
+    assert next(found).text == ""
+    assert len(taken) == 7
+    rest = [*found]
+    assert [doc.text for doc in rest] == [f"Ana Ruiz is number {n}." if n % 3 else "" for n in range(1, 100)]
+    assert rest[:20] == [MODEL(doc.text) for doc in rest[:20]]
+    assert [*MODEL.pipe([])] == []
+
+
+def test_a_pipe_gives_the_same_for_any_batch_and_threads() -> None:
+    texts = [TEXT, "", "Eva Diaz left.", TEXT * 3]
+    expected = [MODEL(text) for text in texts]
+    for batch in (1, 2, 256):
+        for threads in (1, 2):
+            assert [*MODEL.pipe(texts, batch=batch, threads=threads)] == expected
+    with pytest.raises(ValueError, match="batch is 0, expected 1 or more"):
+        next(MODEL.pipe(texts, batch=0))
+    with pytest.raises(TypeError, match=r"for one text call the model, model\(text\)"):
+        next(MODEL.pipe(TEXT))
+    with pytest.raises(TypeError, match="expected a text or a Doc, not 7 of type int"):
+        next(MODEL.pipe([7]))  # type: ignore[list-item]
+
+
+def test_models_that_run_on_threads_share_a_tagger() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    expected = MODEL(TEXT)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(doc == expected for doc in pool.map(MODEL, [TEXT] * 40))
+
+
+# ---- one text of any size
+
+
+BOOK = "".join(f"{TEXT} \U0001f680 Zoë {n} left.\n" for n in range(90))
+
+
+@pytest.mark.parametrize("window", [1024, 1500, 1 << 20])
+def test_a_stream_finds_what_the_whole_text_has(window: int, tmp_path: Path) -> None:
+    expected = MODEL(BOOK).spans
+    path = tmp_path / "book.txt"
+    path.write_text(BOOK, encoding="utf-8")
+    for file in (io.StringIO(BOOK), io.BytesIO(BOOK.encode()), path):
+        found = [*MODEL.stream(file, window=window)]
+        assert [span[:3] for span in found] == [span[:3] for span in expected]
+        assert [span.text for span in found] == [span.text for span in expected]
+        assert [span.probability for span in found] == pytest.approx([span.probability for span in expected])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_stream_counts_in_any_unit(unit: Any) -> None:
+    expected = MODEL(BOOK).in_unit(unit).spans
+    found = [*MODEL.stream(io.StringIO(BOOK), window=1024, unit=unit)]
+    assert [span[:3] for span in found] == [span[:3] for span in expected]
+
+
+def test_a_model_that_takes_texts_for_sentences_streams_lines() -> None:
+    model = MODEL.with_text("words")
+    lines = BOOK.splitlines(keepends=True)
+    expected = [(span.text, span.probability) for line in lines for span in model(line).spans]
+    found = [*model.stream(io.StringIO(BOOK), window=1024)]
+    assert [span.text for span in found] == [text for text, _ in expected]
+    assert [span.probability for span in found] == pytest.approx([p for _, p in expected])
+
+
+def test_the_memory_of_a_stream_does_not_grow_with_the_text() -> None:
+    def peak(times: int) -> int:
+        text = io.StringIO(BOOK * times)
+        tracemalloc.start()
+        for _ in MODEL.stream(text, window=4096, threads=1):
+            pass
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    peak(1)  # what is made once
+    assert peak(20) < peak(2) + (1 << 18)
+
+
+def test_a_sentence_longer_than_a_window_is_cut_with_a_warning() -> None:
+    with pytest.warns(DataWarning, match="a sentence is longer than the window of 1,024 and is cut"):
+        found = [*MODEL.stream(io.StringIO("Ana Ruiz saw " * 300), window=1024)]
+    assert 300 <= len(found) < 305  # where a window ends, a name may be cut
+    with pytest.raises(ValueError, match="window is 10, expected 1,024 characters or more"):
+        next(MODEL.stream(io.StringIO("Ana"), window=10))
+
+
+def test_a_sentence_of_very_many_tokens_is_cut_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_spec, "LONGEST", 100)
+    with pytest.warns(DataWarning, match="a sentence of 901 tokens is cut into pieces of 100; sentences="):
+        doc = MODEL("Ana Ruiz saw " * 300 + ".")
+    assert doc.sentences is not None
+    assert doc.sentences.tolist() == [*range(0, 901, 100), 901]
+    assert len(doc.spans) > 250
+
+
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "latin.txt"
+    path.write_bytes("Ana\nZoë\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"latin\.txt, line 2: is not valid UTF-8"):
+        next(MODEL.stream(path))
+    path.write_bytes(b"Ana\nZo\0\n")
+    with pytest.raises(DataError, match=r"latin\.txt, line 2: holds a NUL"):
+        next(MODEL.stream(path))
+    with pytest.raises(TypeError, match="file is 7, expected a path or an open file"):
+        next(MODEL.stream(7))
+    with pytest.raises(TypeError, match="expected a text or a Doc, not b'Ana' of type bytes"):
+        MODEL(b"Ana")  # type: ignore[arg-type]
+
+
+# ---- constraints
+
+
+def test_labels_keep_constraints_and_probabilities_stay_free() -> None:
+    text = "Oslo New York Oslo"
+    model = MODEL.with_text("words")
+    free = model(text)
+    assert len(free.spans) > 1
+    bound = model(text, constraints=[AtMostOnce(["LOC"])])
+    assert [span.label for span in bound.spans].count("LOC") == 1
+    kept = model.constrained([AtMostOnce(["LOC"])])
+    assert kept(text) == bound == next(kept.pipe([text]))
+    by_tokens = kept.predict_spans([free.words()])[0]
+    assert bound.spans[0].probability == pytest.approx(by_tokens[0].probability)
+
+
+# ---- models of others
+
+
+def test_a_model_of_tokens_says_that_it_needs_a_tokenizer() -> None:
+    with pytest.raises(ValueError, match=r'has no tokenizer; give it one: model\.with_text\("words"\)'):
+        PLAIN("5 Main St")
+    assert PLAIN.with_text("words")("5 Main St").spans[1].text == "Main St"
+    assert PLAIN.text is None
+
+
+def test_a_model_of_columns_says_that_it_cannot_read_text() -> None:
+    model = ChainCRF().fit([[("dog", "N"), ("ran", "V")]] * 2, [["A", "B"]] * 2).model_
+    for call in (lambda: model("dog"), lambda: model.with_text("words"), lambda: next(model.pipe(["dog"]))):
+        with pytest.raises(ValueError, match="reads the columns 0, 1, and a raw text has words only"):
+            call()
+
+
+def test_a_model_of_features_needs_the_function_that_made_them(tmp_path: Path) -> None:
+    def features(tokens: list[str], i: int) -> list[str]:
+        return [f"w={tokens[i].lower()}", f"first={i == 0}"]
+
+    X = [[features(words, i) for i in range(len(words))] for words in (["the", "dog"], ["a", "dog"])]
+    model = ChainCRF().fit(X, [["D", "N"], ["D", "N"]]).model_
+    for call in (lambda: model("dog"), lambda: model.with_text("words")):
+        with pytest.raises(ValueError, match=r"with_text\(tokenizer, features=lambda tokens, i: "):
+            call()
+    reads = model.with_text("blanks", features=features)
+    assert reads("The dog").labels == ("D", "N")
+    assert [doc.labels for doc in reads.pipe(["the dog", "a"])] == [("D", "N"), ("D",)]
+    assert reads.score([Doc("a dog", spans=[(0, 1, "D"), (2, 5, "N")])]) == 1.0
+    with pytest.raises(SaveError, match="features is a function, which a file cannot hold"):
+        reads.save(tmp_path / "m.crf")
+
+
+def test_models_of_other_programs_read_text(tmp_path: Path) -> None:
+    from crfkit.models.files import write_model
+
+    X = [["in", "New", "York"], ["Ana", "ran"]] * 5
+    y = [["O", "B-LOC", "I-LOC"], ["B-PER", "O"]] * 5
+    template = {"crfpp": "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,0]\nB\n", "wapiti": "u:%x[0,0]\nb\n"}
+    for kind, text in template.items():
+        own = ChainCRF(features=text).fit(X, y).model_
+        path = tmp_path / f"m.{kind}"
+        write_model(own, path, kind)
+        foreign = crfkit.load(path).with_text("words")
+        spans = foreign("in New York in").spans
+        assert [(span.text, span.label) for span in spans] == [("New York", "LOC")]
+        foreign.save(tmp_path / "own.crf")
+        assert crfkit.load(tmp_path / "own.crf")("in New York") == foreign("in New York")
+
+
+# ---- files
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "sentences"),
+    [
+        (Words("-"), "rule"),
+        (Characters(), "none"),
+        (Blanks(","), "lines"),
+        (crfkit.text.Pattern(r"\w+|[^\w\s]"), "blank-lines"),
+        (Given(), Sentences("rule", ("abc",))),
+    ],
+)
+def test_a_file_keeps_the_tokenizer(tokenizer: Any, sentences: Any, tmp_path: Path) -> None:
+    model = MODEL.with_text(tokenizer, sentences)
+    model.save(tmp_path / "m.crf", compact=True)
+    for again in (
+        crfkit.load(tmp_path / "m.crf"),
+        crfkit.load(tmp_path / "m.crf", mapped=True),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        assert again.text == model.text
+        if not isinstance(tokenizer, Given):
+            assert again(TEXT) == model(TEXT)
+    assert crfkit.load(tmp_path / "m.crf").to_bytes() == model.to_bytes()
+
+
+def _changed(tmp_path: Path, change: Any) -> Path:
+    """Return a model file whose description is another, with checksums that fit."""
+    path = tmp_path / "m.crf"
+    MODEL.save(path)
+    arrays, described = unpack(path.read_bytes(), "m")
+    change(described)
+    path.write_bytes(b"".join(pack(arrays, described)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ([], "the tokenizer is damaged"),
+        ({"tokenizer": {"kind": "words"}}, "the tokenizer is damaged"),
+        ({"tokenizer": {"kind": "python"}, "sentences": {"rule": "none"}}, "tokenizer is 'python'"),
+        ({"tokenizer": {"kind": "words", "split": 7}, "sentences": {"rule": "none"}}, "split is 7"),
+        ({"tokenizer": {"kind": "words"}, "sentences": {"rule": "regex"}}, "sentences is 'regex'"),
+        ({"tokenizer": {"kind": "words"}, "sentences": 7}, "the tokenizer is damaged"),
+        (
+            {"tokenizer": {"kind": "pattern", "expression": "(a+)+$"}, "sentences": {"rule": "none"}},
+            "could take far more steps",
+        ),
+    ],
+)
+def test_a_damaged_tokenizer_is_refused(text: Any, told: str, tmp_path: Path) -> None:
+    path = _changed(tmp_path, lambda described: described.update(text=text))
+    with pytest.raises(ModelFileError, match=told):
+        crfkit.load(path)
+
+
+def test_the_record_of_training_tells_of_the_alignment(tmp_path: Path) -> None:
+    crf = ChainCRF(tokenizer="words").fit([*DOCS, Doc("Osloer", spans=[(0, 4, "LOC")])])
+    assert crf.training_ is not None
+    assert "expanded: 'Oslo' to 'Osloer' (LOC)" in str(crf.training_.alignment)
+    json.dumps(crf.training_.to_dict())
+    crf.save(tmp_path / "m.crf")
+    again = crfkit.load(tmp_path / "m.crf")
+    assert again.training.alignment == crf.training_.alignment
+
+    def change(described: Any) -> None:
+        described["training"]["alignment"]["expanded"] = -1
+
+    with pytest.raises(ModelFileError, match="the report on the alignment of spans is damaged"):
+        crfkit.load(_changed_file(crf, tmp_path, change))
+
+
+def _changed_file(crf: Any, tmp_path: Path, change: Any) -> Path:
+    arrays, described = unpack(crf.model_.to_bytes(), "m")
+    change(described)
+    path = tmp_path / "changed.crf"
+    path.write_bytes(b"".join(pack(arrays, described)))
+    return path
+
+
+def test_unsatisfiable_constraints_are_an_error() -> None:
+    from crfkit.constraints import Exactly
+
+    with pytest.raises(InfeasibleError):
+        MODEL("Nobody.", constraints=[Exactly("LOC", 5)])
+
+
+def test_locally_normalized_models_read_text_too() -> None:
+    model = MEMM(tokenizer="words").fit(DOCS).model_
+    assert [span.text for span in model("Ana Ruiz saw New York.").spans] == ["Ana Ruiz", "New York"]
+
+
+DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
+
+
+@pytest.mark.skipif(not (DATA.parent / "models/usaddress.crfsuite").exists(), reason="no model of usaddress")
+def test_the_model_of_usaddress_parses_its_test_lines() -> None:
+    from bench.corpus_features import addresses
+
+    rows = crfkit.read(DATA / "usaddress/labeled_test.txt", "columns")
+    assert isinstance(rows, crfkit.data.Columns)
+    lines = [rows.sequence(n) for n in range(len(rows))]
+    model = crfkit.load(DATA.parent / "models/usaddress.crfsuite").with_text(
+        Blanks(), features=lambda tokens, i: addresses([[token] for token in tokens])[i]
+    )
+    texts = [" ".join(word for word, _ in line) for line in lines]
+    docs = [*model.pipe(texts)]
+    by_items = model.predict([addresses([[word] for word, _ in line]) for line in lines])
+    assert [list(doc.labels or ()) for doc in docs] == by_items
+    right = sum(
+        a == b
+        for doc, line in zip(docs, lines, strict=True)
+        for a, (_, b) in zip(doc.labels or (), line, strict=True)
+    )
+    assert right / rows.positions > 0.9
+    once = [*model.constrained([AtMostOnce()]).pipe(texts)]
+    labels = [[span.label for span in doc.spans] for doc in once]
+    assert all(len(set(one)) == len(one) for one in labels)
+    repeated = sum(len({s.label for s in doc.spans}) < len(doc.spans) for doc in docs)
+    assert repeated > 0
