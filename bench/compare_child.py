@@ -2,10 +2,10 @@
 
     python -m bench.compare_child '{"what": "training", "folder": "...", "corpus": "random60"}'
 
-It runs in this tree and in the older one, so it uses only what both have: `crfkit.read`, `crfkit.train`,
-`crfkit.features`, `crfkit.load`, `Model`, `Tagger`, `ChainCRF`, `inference` and the command line; where names
-differ, the first that there is (`named`, `keyword`). Times are seconds of the processor on one thread, the
-least of several calls: see `Job.least`. The parent writes the files of data.
+It runs in this tree and in the older one, so it uses only what both have: `data.reading.read`,
+`crfkit.train`, `crfkit.features`, `crfkit.load`, `Model`, `Tagger`, `ChainCRF`, `inference` and the command
+line; where names differ, the first that there is (`named`, `keyword`). Times are seconds of the processor on
+one thread, the least of several calls: see `Job.least`. The parent writes the files of data.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def sequences(path: str) -> tuple[Iterator[list[Any]], Iterator[list[str]]]:
 
 def extracted(path: str, template: str) -> Any:
     """Return the data set that a template of CRF++ makes of a file with columns."""
-    import crfkit
+    from crfkit.data.reading import read
     from crfkit.features import Extractor
     from crfkit.features.crfpp import parse_crfpp
 
     recipe = parse_crfpp(Path(template).read_text(encoding="utf-8"))
-    columns: Any = crfkit.read(path, format="columns")
+    columns: Any = read(path, format="columns")
     return Extractor(recipe)(columns, threads=1)
 
 

@@ -16,7 +16,8 @@ SMALL = 50  # calls on one short sequence
 
 def query_calls(items: Path, text: Path) -> dict[str, Callable[[], object]]:
     """Return calls by name; `items` are lines of JSON with items and labels, `text` is written from them."""
-    from crfkit import Chain, Graph, inference, read
+    from crfkit import Chain, Graph, inference
+    from crfkit.data.reading import read
 
     rng = np.random.default_rng(0)
 

@@ -146,6 +146,15 @@ def addresses(rows: Rows) -> Items:
     return items
 
 
+def letters(rows: Rows) -> Rows:
+    """The letters of a sentence without spaces, each labeled by its place in its word."""
+    made: Rows = []
+    for word in (row[0] for row in rows):
+        places = "S" if len(word) == 1 else "B" + "I" * (len(word) - 2) + "E"
+        made += [[letter, place] for letter, place in zip(word, places, strict=True)]
+    return made
+
+
 def tutorial(rows: Rows) -> Items:
     """The features of sklearn-crfsuite's tutorial: dicts with strings, a number, and truth values."""
     tagged = len(rows[0]) > 2

@@ -8,10 +8,12 @@ users call it, `crfkit.train(dataset, objective=Likelihood(l2), optimizer=name)`
 seconds are repeated, and the median counts. What the figures mean stands in `bench.verdict`.
 With `--features dict` they are those of sklearn-crfsuite's tutorial, dicts with booleans, and both clocks
 begin with the dicts; `--most` takes the first sentences only; `--l1` is CRFsuite's c1.
-Writes grid.json and grid.md (grid-dict, grid-l1 ...) to bench/results after every run; Ctrl-C keeps what is
-done. `--add` keeps the rows of an earlier run that this one does not measure, `--peer-cache` keeps
-CRFsuite's in a file of their own, `--docs` measures nothing and writes the table of grid.json into
-docs/speed.md.
+Writes grid.json and grid.md (grid-dict, grid-l1, grid-dict-1200-reporting ...) to bench/results after every
+run; Ctrl-C keeps what is done. `--add` keeps the rows of an earlier run that this one does not measure,
+`--peer-cache` keeps CRFsuite's in a file of their own, `--resume` goes on with what `--minutes` or Ctrl-C
+ended, `--docs` measures nothing and writes the table of grid.json into docs/speed.md. `--data choosing` and
+`--data reporting` are the two halves of the corpora: settings are chosen on the one, figures reported on the
+other.
 Needs the corpora (CRFKIT_DATA) except for generated ones, and python-crfsuite for CRFsuite.
 """
 
@@ -32,7 +34,7 @@ from rich.status import Status
 
 from bench import measure
 from bench.child import Task
-from bench.corpora import CORPORA
+from bench.corpora import CORPORA, halves
 from bench.grid_tables import RUNS, end, ratio, runs_table, speed_table, verdict
 from bench.runs import PEER, Row, chosen, run, text
 from bench.verdict import SAME, by_cell, compare, early_of, judge, target_of
@@ -42,6 +44,7 @@ DATA = (  # from the small to the large
 )
 WHAT = f"{PEER},auto,lbfgs,plbfgs,dual"
 QUICK = 500  # sequences of a corpus
+HALVES = "choosing", "reporting"
 SHORT = 2.0  # seconds; shorter runs are repeated
 SPEED = Path(__file__).parents[1] / "docs" / "speed.md"
 
@@ -112,7 +115,7 @@ def key_of(row: Row) -> tuple[Any, ...]:
 def name_of(options: argparse.Namespace) -> str:
     """Return what the files of these options are called."""
     cut = "" if options.most in (None, QUICK) else f"-{options.most:d}"
-    return f"grid{'-dict' * options.dicts}{'-l1' * (options.l1 > 0.0)}{cut}"
+    return f"grid{'-dict' * options.dicts}{'-l1' * (options.l1 > 0.0)}{cut}{options.half}"
 
 
 def saved(name: str = "grid") -> list[Row]:
@@ -155,7 +158,9 @@ def line_of(row: Row) -> str:
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", default=DATA, help=f"some of {','.join(CORPORA)} (%(default)s)")
+    parser.add_argument(
+        "--data", default=DATA, help=f"choosing, reporting, or some of {','.join(CORPORA)} (%(default)s)"
+    )
     parser.add_argument("--l2", help="strengths (2,0.2,0.02; quick: 2,0.02)")
     parser.add_argument("--l1", type=float, default=0.0, help="strength of L1, CRFsuite's c1 (%(default)s)")
     parser.add_argument("--features", choices=("own", "dict"), default="own", help="(%(default)s)")
@@ -168,6 +173,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="after which crfkit is cut off (900; quick: 60)")
     parser.add_argument("--repeat", type=int, help="runs of a short training (3; quick: 1)")
     parser.add_argument("--add", action="store_true", help="keep rows of grid.json that are not measured")
+    parser.add_argument("--resume", action="store_true", help="measure only what grid.json does not have")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no run begins")
     parser.add_argument("--docs", action="store_true", help="write docs/speed.md from grid.json, and end")
     options = parser.parse_args(arguments)
     options.dicts = options.features == "dict"
@@ -176,6 +183,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
         known = [name for name in known if CORPORA[name].items is not None]
         if options.data == DATA:
             options.data = ",".join(name for name in DATA.split(",") if name in known)
+    options.half = f"-{options.data}" if options.data in HALVES else ""
+    options.data = ",".join(dict(zip(HALVES, halves(), strict=True)).get(options.data, [options.data]))
     options.most = QUICK if options.quick else options.most
     options.data = chosen(options.data, known, "corpus of the grid")
     options.what = chosen(options.what, WHAT.split(","), "method of the grid")
@@ -202,14 +211,19 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(2)
     plan, cache = tasks(options), Cache(options.peer_cache)
     name_of_files = name_of(options)
-    before = saved(name_of_files) if options.add else []
+    before = saved(name_of_files) if options.add or options.resume else []
     rows = {key_of(row): row for row in before if row["most"] == options.most}
     commit, begin = measure.machine()["commit"], time.perf_counter()
     console.print(RUNS.replace("|", ", "), markup=False, soft_wrap=True)
     with console.status("") as status:
         try:
             for i, task in enumerate(plan, start=1):
-                name = f"[{i}/{len(plan)}] {task.corpus}, l2 {task.l2:g}, {task.optimizer or PEER}: "
+                what = task.optimizer or PEER
+                if options.resume and (task.corpus, task.l2, what, task.threads) in rows:
+                    continue
+                if time.perf_counter() - begin > 60.0 * options.minutes:
+                    break
+                name = f"[{i}/{len(plan)}] {task.corpus}, l2 {task.l2:g}, {what}: "
                 limit = options.peer_seconds if task.kind == "peer" else options.seconds
                 row = cache.get(task)
                 if task.kind == "user":
@@ -238,7 +252,7 @@ def main(arguments: list[str] | None = None) -> None:
     console.print(
         f"{len(done)} runs of {cells} cells in {minutes:.1f} min; {kept} of {len(judge(done))} promises kept"
     )
-    console.print("written to", str(measure.RESULTS / "grid.json"), "and grid.md", soft_wrap=True)
+    console.print("written to", str(measure.RESULTS / f"{name_of_files}.json"), "and .md", soft_wrap=True)
     raise SystemExit(130 if interrupted else 0)
 
 

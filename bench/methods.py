@@ -1,4 +1,4 @@
-"""Which method when: every way to train a chain, on four corpora; what docs/methods.md is written from.
+"""Every way to train a chain, on four corpora; docs/understand/measured-methods.md is written from it.
 
     python -m bench.methods [--data conll2000,ud] [--methods likelihood,perceptron] [--seconds 60] [--jobs 1]
 
@@ -7,8 +7,7 @@ training (without making features); memory is the largest of the process, featur
 the run certifies, as a share of its objective. A run ends by itself or after `--seconds`. Penalties are those
 of the table below, the same for all corpora, chosen for none of them: compare methods of one objective by
 time, and objectives only roughly by F1. Writes methods.json and methods.md to bench/results after every run;
-`--docs` measures nothing and writes the tables of methods.json into docs/methods.md. Needs the corpora
-(CRFKIT_DATA).
+`--docs` measures nothing and writes methods.json into that page as tables. Needs the corpora (CRFKIT_DATA).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from bench.corpora import CORPORA, folder
 from bench.runs import Row, chosen, table, text
 
 DATA = "usaddress,ud,conll2002,conll2000"
-DOCS = Path(__file__).parents[1] / "docs" / "methods.md"
+DOCS = Path(__file__).parents[1] / "docs" / "understand" / "measured-methods.md"
 KILL = 6  # times the limit, after which a run is ended from outside
 
 #: Options of `crfkit.train`, as an objective with its options, an optimizer, and a structure.
@@ -133,7 +132,7 @@ def tables(rows: list[Row]) -> str:
 
 
 def to_docs(rows: list[Row]) -> None:
-    """Put the tables between the marks in docs/methods.md."""
+    """Put the tables between the marks of the page."""
     marks = "<!-- bench.methods -->", "<!-- end of bench.methods -->"
     pattern = re.compile(f"{re.escape(marks[0])}.*{re.escape(marks[1])}", re.DOTALL)
     made = f"{marks[0]}\n\n{tables(rows)}\n{marks[1]}"

@@ -38,7 +38,7 @@ def measured(corpus: Corpus, sentences: int) -> list[dict[str, Any]]:
     observed = FeatureSelection("observed", transitions="observed")  # as CRFsuite has them
     model = train(data, selection=observed, optimizer=AveragedPerceptron(max_passes=PASSES))
     items = list(islice(corpus.featured(test=True)[0], sentences))
-    batch = ItemExtractor(attributes=model.attributes, labels=model.labels).freeze()(items)
+    batch = ItemExtractor(attributes=model.attributes, labels=model.names.labels).freeze()(items)
     with tempfile.TemporaryDirectory() as place:
         path = str(Path(place) / "m.crfsuite")
         write_model(model, path, "crfsuite")
@@ -59,7 +59,7 @@ def measured(corpus: Corpus, sentences: int) -> list[dict[str, Any]]:
     return [
         {
             "corpus": corpus.name,
-            "labels": len(model.labels),
+            "labels": len(model.names.labels),
             "who": who,
             "us_token": timing.median / tokens * 1e6,
             "ratio": peer / timing.median,

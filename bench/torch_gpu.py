@@ -6,6 +6,9 @@ Every figure is the wall time of eager calls, synchronized at the end of a loop;
 peers take turns, medians and ranges are shown. "decode" of crfkit leaves labels on the device; the list that
 pytorch-crf returns is timed too (crfkit.compat.torchcrf). Peers are what is installed, or pure Python sources
 in FOLDER. `--steps` adds training steps of a BiLSTM with a CRF (batch 32, 50 positions).
+
+A checkout that is not installed needs ``PYTHONPATH=src``, the built module ``_native.*.so`` in src/crfkit,
+NumPy, rich and torch.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from crfkit.compat import torchcrf
-from crfkit.torch import ChainCRF
+from crfkit.torch import CRF
 
 SHAPES = ["256,128,23", "512,128,45", "64,128,256", "8,4096,23", "256,128,9", "64,128,128"]
 SHAPES += ["1,100000,9", "32,512,1000"]
@@ -58,7 +61,7 @@ class Case:
         torch.manual_seed(0)
         self.node = torch.randn(B, T, L, device="cuda", requires_grad=True)
         self.labels = torch.randint(L, (B, T), device="cuda")
-        self.crf = ChainCRF(L).cuda()
+        self.crf = CRF(L).cuda()
         self.drop_in = torchcrf.CRF(L, batch_first=True).cuda()
         self.calls: dict[str, dict[str, Callable[[], object]]] = {
             "loss": {"crfkit": lambda: self._step(lambda: self.crf.loss(self.node, self.labels))},
@@ -156,7 +159,7 @@ def steps(peers: dict[str, Any]) -> dict[str, float]:
     words = torch.randint(20_000, (32, 50), device="cuda")
     labels = torch.randint(23, (32, 50), device="cuda")
     layers: dict[str, tuple[nn.Module, Any]] = {
-        "crfkit": (ChainCRF(23), lambda crf, x, y: crf.loss(x, y)),
+        "crfkit": (CRF(23), lambda crf, x, y: crf.loss(x, y)),
         "none": (nn.Identity(), lambda _, x, y: nn.functional.cross_entropy(x.flatten(0, 1), y.flatten())),
     }
     if "torchcrf" in peers:
