@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/graphs.md: circles are variables, squares are factors, grey is observed.
+"""Draws the pictures of the pages on graphs: circles are variables, squares are factors, gray is observed.
 
     python docs/pictures/draw.py
 
@@ -138,7 +138,7 @@ def collective() -> Picture:
     for i, j in ((0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 5), (5, 6), (2, 7)):
         picture.factor(at[i], at[j])
     picture.factor(at[2], at[6], color="#b5651d")
-    picture.text((330, 185), "grey: known", anchor="start", size=11)
+    picture.text((330, 185), "gray: known", anchor="start", size=11)
     return picture
 
 

@@ -1,4 +1,4 @@
-"""Draws the pictures of learned models in docs/graphs.md, by the programs on that page.
+"""Draws the pictures of learned models, by the programs of the pages that show them.
 
     python docs/pictures/learned.py
 
@@ -18,15 +18,17 @@ HERE = Path(__file__).parent
 
 
 # A program, and the expression behind it that makes the figure.
-DRAWN = re.compile(r"```python\n((?:(?!```).)*)```\n\nWith matplotlib(?: \([^)]*\))?, `([^`]+)`", re.DOTALL)
+DRAWN = re.compile(
+    r"```python\n([^`]*)```\n\n```output\n[^`]*```\n\nWith matplotlib(?: \([^)]*\))?, `([^`]+)`"
+)
 
 
 def main() -> None:
     """Run the programs that make a figure, and save it."""
-    page = (HERE.parent / "graphs.md").read_text()
-    for block, figure in DRAWN.findall(page):
+    pages = (HERE.parent / "how-to").glob("graphs-*.md")
+    for block, figure in DRAWN.findall("".join(page.read_text() for page in pages)):
         names: dict[str, Any] = {"crfkit": crfkit}
-        exec(compile(block, "graphs.md", "exec"), names)
+        exec(compile(block, "page", "exec"), names)
         name = "learned_grid" if "plot_grid" in figure else "learned_link"
         eval(figure, names).savefig(HERE / f"{name}.png", dpi=80)
 
