@@ -8,14 +8,24 @@ JOBS ?= 2
 # The environment of `make test-torch`, and the release of torch in it.
 VENV_TORCH ?= .venv-torch
 TORCH ?= torch==2.13.0
+# The environment of `make docs`.
+VENV_DOCS ?= .venv-docs
 # How long `make harden` runs, and what its inputs are drawn from.
 HARDEN_SECONDS = $(or $(SECONDS),600)
 SEED ?= 0
+# The environment of `make test-engines`.
+VENV_ENGINES ?= .venv-engines
+# The environment of `make test-browser`.
+VENV_BROWSER ?= .venv-browser
+# The environment of `make test-integrations`.
+VENV_TOOLS ?= .venv-tools
 # The environment of `make test-oldest`.
 VENV_OLDEST ?= .venv-oldest
 # Releases and hashes of everything that development needs; LOCKED=1 installs these and nothing else.
 LOCK := requirements-dev.lock
 LOCKED ?=
+# The compiler of `make cross`.
+CROSS ?= aarch64-linux-gnu-g++
 # ON: a compiler warning fails the build. OFF: it is shown; compilers of tomorrow warn of other things.
 WERROR ?= OFF
 
@@ -29,7 +39,7 @@ SAN := build/sanitize
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build test test-slow test-torch test-oldest lock demo lint style types spell format stubs bench wheel sanitize sanitized harden clean distclean
+.PHONY: help build cross test test-slow test-torch test-engines test-browser test-integrations test-oldest docs lock demo lint style types spell format stubs bench wheel sanitize sanitized harden clean distclean
 
 help: ## print this list
 	@echo "crfkit: make TARGET [PYTHON=python3.12 VENV=.venv312]"
@@ -113,7 +123,7 @@ build: $(VENV)/.built ## compile, and install crfkit into the virtual environmen
 
 test: lint $(VENV)/.built ## lint, types and the test suite but for slow tests (PYTEST_ARGS="-k sweep" narrows it)
 	@echo "==> pytest, $(JOBS) processes"
-	@$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
+	@$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not slow and not browser" $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.built ## what takes long: growth of costs, damaged states, short memory, faults, kills
 	@echo "==> pytest, slow tests, $(JOBS) processes"
@@ -136,6 +146,59 @@ test-torch: $(VENV)/.built $(VENV_TORCH)/.deps ## the tests of crfkit.torch, in 
 	@$(VENV_TORCH)/bin/python -m pytest -n $(JOBS) --dist loadfile tests/torch src/crfkit/torch \
 	  src/crfkit/compat $(PYTEST_ARGS)
 
+# An environment of its own, because engines are large; Spark needs Java, and its test skips without.
+$(VENV_ENGINES)/.deps: $(VENV)/.deps pyproject.toml
+	@echo "==> creating $(VENV_ENGINES)"
+	@rm -rf $(VENV_ENGINES)
+	@$(PY) -m venv --without-pip $(VENV_ENGINES)
+	@$(PY) -c 'import sysconfig as s; print("import site; site.addsitedir(%r)" % s.get_path("purelib"))' \
+	  > $$($(VENV_ENGINES)/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')/crfkit.pth
+	@$(PY) -c "$$REQUIREMENTS" engines-dev > $(VENV_ENGINES)/requirements.txt
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV_ENGINES)/bin/python -m pip install -q -r $(VENV_ENGINES)/requirements.txt
+	@touch $@
+
+test-engines: $(VENV)/.built $(VENV_ENGINES)/.deps ## tagging on Ray, Spark and Dask data frames, which are large
+	@echo "==> pytest, engines"
+	@$(VENV_ENGINES)/bin/python -m pytest -m "slow or not slow" tests/distributed/test_tagging.py $(PYTEST_ARGS)
+
+# A browser is no package of PyPI: Debian's, where it may be installed.
+CHROMIUM := chromium fonts-dejavu-core fonts-noto-color-emoji
+$(VENV_BROWSER)/.deps: $(VENV)/.deps pyproject.toml
+	@echo "==> creating $(VENV_BROWSER)"
+	@rm -rf $(VENV_BROWSER)
+	@$(PY) -m venv --without-pip $(VENV_BROWSER)
+	@$(PY) -c 'import sysconfig as s; print("import site; site.addsitedir(%r)" % s.get_path("purelib"))' \
+	  > $$($(VENV_BROWSER)/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')/crfkit.pth
+	@$(PY) -c "$$REQUIREMENTS" browser-dev > $(VENV_BROWSER)/requirements.txt
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV_BROWSER)/bin/python -m pip install -q -r $(VENV_BROWSER)/requirements.txt
+	@touch $@
+
+test-browser: $(VENV)/.built ## pictures and the inspector in a browser: contrast, themes, no script, no request; a notebook
+	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null \
+	  || { echo "==> installing $(CHROMIUM)"; export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get install -qq -y --no-install-recommends $(CHROMIUM) >/dev/null 2>&1 \
+	    || { apt-get update -qq && apt-get install -qq -y --no-install-recommends $(CHROMIUM); } >/dev/null 2>&1; } || true
+	@if ! command -v chromium >/dev/null; then \
+	  echo "==> pictures in a browser: skipped, there is no chromium and no way to install it"; \
+	else \
+	  $(MAKE) --no-print-directory $(VENV_BROWSER)/.deps && echo "==> pytest, pictures in a browser" && \
+	  $(VENV_BROWSER)/bin/python -m pytest -m browser tests/view tests/web/inspector $(PYTEST_ARGS); \
+	fi
+
+# Tools that call the service or load models: large, and only for this.
+$(VENV_TOOLS)/.deps: $(VENV)/.deps
+	@echo "==> creating $(VENV_TOOLS) (Label Studio and MLflow: this takes some minutes)"
+	@rm -rf $(VENV_TOOLS)
+	@$(PY) -m venv $(VENV_TOOLS)
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV_TOOLS)/bin/python -m pip install -q "label-studio==1.23.*" mlflow-skinny
+	@touch $@
+
+test-integrations: $(VENV)/.built $(VENV_TOOLS)/.deps ## a real Label Studio and MLflow, in an environment of their own
+	@echo "==> pytest, other tools"
+	@PATH="$$PATH:$(abspath $(VENV_TOOLS))/bin" $(PY) -m pytest -m slow tests/integrations/test_label_studio.py $(PYTEST_ARGS)
+	@PYTHONPATH="$$($(VENV_TOOLS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	  $(PY) -m pytest -W ignore tests/integrations/test_mlflow.py $(PYTEST_ARGS)
+
 test-oldest: ## the test suite with the oldest releases that pyproject.toml allows, in an environment of its own
 	@$(MAKE) --no-print-directory VENV=$(VENV_OLDEST) OLDEST=1 build
 	@echo "==> pytest, oldest releases, $(JOBS) processes"
@@ -156,6 +219,12 @@ types: $(VENV)/.deps
 spell: $(VENV)/.deps
 	@echo "==> codespell"
 	@$(BIN)/codespell
+
+# No warning is an error here: other compilers warn of other things.
+cross: ## compile the kernels for aarch64 (CROSS names the compiler)
+	@for file in $$(find cpp/kernels -name '*.cpp'); do \
+	  echo "$$file" && $(CROSS) -std=c++20 -O2 -fopenmp-simd -DCRFKIT_ARCH=baseline -Icpp -c -o /dev/null $$file || exit 1; \
+	done
 
 format: $(VENV)/.deps ## let ruff and clang-format rewrite the sources
 	@$(BIN)/ruff check -q --fix-only .
@@ -204,6 +273,22 @@ harden: sanitized ## fuzzers and faults for ten minutes (SECONDS=600), half of t
 	$(PY) $$half && exit $$first
 
 # ---- products ----------------------------------------------------------------------------------
+
+# An environment of its own, as for torch: it sees all of $(VENV) and adds Sphinx.
+$(VENV_DOCS)/.deps: $(VENV)/.deps pyproject.toml
+	@echo "==> creating $(VENV_DOCS)"
+	@rm -rf $(VENV_DOCS)
+	@$(PY) -m venv --without-pip $(VENV_DOCS)
+	@$(PY) -c 'import sysconfig as s; print("import site; site.addsitedir(%r)" % s.get_path("purelib"))' \
+	  > $$($(VENV_DOCS)/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')/crfkit.pth
+	@$(PY) -c "$$REQUIREMENTS" docs > $(VENV_DOCS)/requirements.txt
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(VENV_DOCS)/bin/python -m pip install -q -r $(VENV_DOCS)/requirements.txt
+	@touch $@
+
+docs: $(VENV)/.built $(VENV_DOCS)/.deps ## write the site into build/site; a warning is an error
+	@echo "==> sphinx"
+	@$(VENV_DOCS)/bin/python -m sphinx -q -W --keep-going -j auto -b dirhtml -d build/doctrees docs build/site
+	@echo "build/site/index.html"
 
 demo: $(VENV)/.built ## see crfkit at work
 	@$(PY) -m crfkit.demo
