@@ -42,20 +42,21 @@ def check_growth(make: Callable[[int], T], use: Callable[[T], object], n: int, *
     """Check that `use` takes at most `most` times as long on `make(2 n)` as on `make(n)`.
 
     Times are the processor's, the shortest of all runs so far: where they are too far apart, both are
-    measured again, since a busy machine disturbs some runs, not all; then with two doublings for one, since
-    what leaves a cache takes longer once. n should make a run of 10 ms or more.
+    measured again, since a busy machine disturbs some runs, not all; then from 2 n to 4 n, and from 4 n to
+    8 n, since what leaves a cache or needs fresh pages costs more once, not at every doubling. n should make
+    a run of 10 ms or more.
     """
-    once = make(n)
-    for doublings in (1, 2):
-        larger = make(n << doublings)
+    grown = []
+    for doublings in range(3):
+        smaller, larger = make(n << doublings), make(n << doublings + 1)
         short, long = float("inf"), float("inf")
         for runs in (1, 2, 3, 4, 5):
-            short = min(short, seconds_of(lambda: use(once), runs))
+            short = min(short, seconds_of(partial(use, smaller), runs))
             long = min(long, seconds_of(partial(use, larger), runs))
-            if long < most**doublings * max(short, 1e-4):
+            if long < most * max(short, 1e-4):
                 return
-    grown = (long / short) ** 0.5
-    raise AssertionError(f"twice the input took {grown:.1f} times as long, expected {most} at most")
+        grown.append(f"{long / short:.1f}")
+    raise AssertionError(f"twice the input took {', '.join(grown)} times as long, expected {most} at most")
 
 
 def seconds_of(call: Callable[[], object], runs: int = 3) -> float:

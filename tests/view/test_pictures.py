@@ -97,13 +97,15 @@ def test_large_ones_are_small_files_and_quick(picture: str) -> None:
     made = large()[picture]()
     assert structure(made)
     assert len(made.encode()) < 50_000
-    took = []
-    for _ in range(5):
+    took = float("inf")
+    for _ in range(30):  # 10 ms at most on an idle machine; a busy one disturbs some of them
         make = large()[picture]
         begin = time.process_time()
         make()
-        took.append(time.process_time() - begin)
-    assert min(took) < 0.02, f"{1e3 * min(took):.1f} ms"
+        took = min(took, time.process_time() - begin)
+        if took < 0.02:
+            return
+    raise AssertionError(f"{1e3 * took:.1f} ms")
 
 
 @pytest.mark.parametrize("bad", HOSTILE)
