@@ -144,17 +144,19 @@ _HOMES = {
 _LOOSE = ("estimators", "torch")
 
 
-def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        value = getattr(import_module(f"crfkit.{_HOMES[name]}"), name)
-    elif name in __all__ or name in _LOOSE:
-        value = import_module(f"crfkit.{name}")
-    else:
-        from crfkit._safe.elsewhere import missing
+if not TYPE_CHECKING:  # for type checkers, what is not above does not exist
 
-        raise missing("crfkit", name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name in _HOMES:
+            value = getattr(import_module(f"crfkit.{_HOMES[name]}"), name)
+        elif name in __all__ or name in _LOOSE:
+            value = import_module(f"crfkit.{name}")
+        else:
+            from crfkit._safe.elsewhere import missing
+
+            raise missing("crfkit", name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

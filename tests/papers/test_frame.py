@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -33,6 +34,8 @@ from crfkit.papers import (
 )
 from crfkit.papers.results import t_interval
 from tests.cases.cli import run
+
+DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 
 
 class Dice:
@@ -219,3 +222,13 @@ def test_wrong_input_is_named(dice: Dice, tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "out").exists()
     with pytest.raises(ValueError, match="runs is 0"):
         reproduce(ENTRY, Given(), tmp_path, runs=0)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_corpora_are_read(name: str) -> None:
+    """What quick runs do not do; experiments with networks need PyTorch."""
+    if not DATA.is_dir():
+        pytest.skip("no CRFKIT_DATA")
+    if name == "neural":
+        pytest.importorskip("torch")
+    assert EXPERIMENTS[name].make(Given(DATA)).quantities()

@@ -161,4 +161,4 @@ def test_json_of_other_formats_keeps_the_unit() -> None:
 
 
 def test_training_is_found_beside_documents() -> None:
-    assert crfkit.text.train is crfkit.train
+    assert crfkit.text.train is crfkit.train  # type: ignore[attr-defined]

@@ -46,7 +46,7 @@ def test_1_ner_from_a_conll_file(tmp_path: Path) -> None:
     sentences = [zip(x, y, strict=True) for x, y in zip(X, Y, strict=True)]
     path.write_text("\n".join("".join(f"{word} {tag}\n" for word, tag in one) for one in sentences))
     with pytest.raises(AttributeError) as error:
-        crfkit.read_conll(path)  # type: ignore[operator]
+        crfkit.read_conll(path)  # type: ignore[attr-defined]
     assert told(error) == 'crfkit.read("train.txt")'
     assert ChainCRF().fit(crfkit.read(path)).predict(X) == Y
 
@@ -62,7 +62,7 @@ def test_3_a_window() -> None:
     items = [[{"word": word} for word in x] for x in X]
     assert window(items, -2, 2)[0][0] == {"word": "Ana", "+1:word": "lives", "+2:word": "in"}
     with pytest.raises(AttributeError) as error:
-        crfkit.window(items, 2)  # type: ignore[operator]
+        crfkit.window(items, 2)  # type: ignore[attr-defined]
     assert told(error) == "crfkit.features.window(X, 2)"
 
 
@@ -107,7 +107,7 @@ def test_11_a_layer_on_a_gpu() -> None:
 
 def test_12_a_semi_markov_model() -> None:
     with pytest.raises(AttributeError) as error:
-        crfkit.SemiMarkovCRF(max_length=3)  # type: ignore[operator]
+        crfkit.SemiMarkovCRF(max_length=3)  # type: ignore[attr-defined]
     assert told(error) == "crfkit.SemiCRF"
     found = SemiCRF(max_length=3).fit(X, Y).predict_spans(X)
     assert found[0][0][:3] == (0, 1, "PER")

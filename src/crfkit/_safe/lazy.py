@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any
 
 
-def lazily(
-    package: str, homes: Mapping[str, str], modules: Iterable[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package (PEP 562).
+def lazily(package: str, homes: Mapping[str, str], modules: Iterable[str] = ()) -> Callable[[str], Any]:
+    """Set, and return, ``__getattr__`` of a package (PEP 562), and its ``__dir__``.
+
+    They are set here, not written in the package, where type checkers would accept any name.
 
     Parameters
     ----------
@@ -24,12 +24,16 @@ def lazily(
 
     Examples
     --------
-    >>> get, names = lazily("crfkit.data", {"Dataset": ".dataset"})
-    >>> get("Dataset").__name__, "Dataset" in names()
-    ('Dataset', True)
-    >>> get("Table")
+    >>> import sys
+    >>> from types import ModuleType
+    >>> sys.modules["shop"] = shop = ModuleType("shop")
+    >>> _ = lazily("shop", {"Decimal": "decimal"})
+    >>> shop.Decimal("1.5")
+    Decimal('1.5')
+    >>> shop.Table
     Traceback (most recent call last):
-    AttributeError: module 'crfkit.data' has no attribute 'Table'
+    AttributeError: module 'shop' has no attribute 'Table'
+    >>> del sys.modules["shop"]
     """
     within = {*modules}
 
@@ -48,4 +52,6 @@ def lazily(
         known = vars(sys.modules[package])
         return sorted({*known, *known["__all__"]})
 
-    return get, names
+    module = sys.modules[package]
+    vars(module).update(__getattr__=get, __dir__=names)
+    return get

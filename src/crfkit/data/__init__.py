@@ -48,7 +48,7 @@ __all__ = [
     "write",
 ]
 
-_lazily, __dir__ = lazily(
+_lazily = lazily(
     __name__,
     {
         "Columns": ".formats.columns",
@@ -62,9 +62,11 @@ _lazily, __dir__ = lazily(
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name == "FORMATS":  # as the registry has them now
-        from crfkit.data.formats.registry import names
+if not TYPE_CHECKING:  # for type checkers, what is not above does not exist
 
-        return names()
-    return _lazily(name)
+    def __getattr__(name: str) -> Any:
+        if name == "FORMATS":  # as the registry has them now
+            from crfkit.data.formats.registry import names
+
+            return names()
+        return _lazily(name)

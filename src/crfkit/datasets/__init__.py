@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sample", "list_corpora", "load_addresses", "load_corpus", "make_addresses"]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "Sample": ".sample",

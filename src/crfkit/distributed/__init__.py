@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TagPartition", "connected", "tag_files", "write_blocks"]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "TagPartition": ".tagging",

@@ -56,4 +56,4 @@ ESTIMATORS: Final[Mapping[str, str]] = {
     "VotedPerceptron": ".classic.voted",
 }
 
-__getattr__, __dir__ = lazily(__name__, {name: home for name, home in ESTIMATORS.items() if name in __all__})
+lazily(__name__, {name: home for name, home in ESTIMATORS.items() if name in __all__})

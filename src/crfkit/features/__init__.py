@@ -32,7 +32,7 @@ __all__ = [
     "window",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "Conjunctions": ".conjunctions",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clique", "Graph", "GraphBatch", "Rules", "load", "save", "scopes"]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "Clique": "crfkit.structures.graphs.cliques",

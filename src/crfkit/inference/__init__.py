@@ -67,4 +67,4 @@ __all__ = [
     "span_probability",
 ]
 
-__getattr__, __dir__ = lazily(__name__, {"marginal_map": ".mixed"}, modules=("reference",))
+lazily(__name__, {"marginal_map": ".mixed"}, modules=("reference",))

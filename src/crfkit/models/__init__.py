@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explanation", "GraphModel", "Model", "SequenceModel", "Tagger", "files", "uncertainty"]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "Model": ".base",

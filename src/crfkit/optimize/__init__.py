@@ -40,7 +40,7 @@ __all__ = [
     "Step",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "AROW": ".sequential.perceptron",

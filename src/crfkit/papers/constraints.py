@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
-from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
 
-from crfkit import data as corpora
 from crfkit import metrics
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
@@ -78,8 +76,8 @@ def make(given: Given) -> Constraints:
     """Return the experiment: on the corpora, or quick, on generated references."""
     if given.quick:
         return Constraints([_generated()], given, 2)
-    rows = _rows(given.file("citations/cora_references.columns.txt"), ["w", "y"])
-    mails = _rows(given.file("seminars/columns.txt.gz"), ["w", "line", "column", "y"])
+    rows = _rows(given, "citations/cora_references.columns.txt", ["w", "y"])
+    mails = _rows(given, "seminars/columns.txt.gz", ["w", "line", "column", "y"])
     return Constraints(
         [
             _task(
@@ -96,10 +94,8 @@ def make(given: Given) -> Constraints:
     )
 
 
-def _rows(path: Path, columns: list[str]) -> list[Any]:
-    found = corpora.read(path, "columns", columns=columns)
-    assert isinstance(found, Columns)
-    return [[(token[0], token[-1]) for token in sequence] for sequence in found]
+def _rows(given: Given, path: str, columns: list[str]) -> list[Any]:
+    return [[(token[0], token[-1]) for token in sequence] for sequence in given.columns(path, columns)]
 
 
 def _task(name: str, about: str, rows: list[Any], sizes: tuple[int, ...], tests: int) -> Task:

@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import data as corpora
 from crfkit.arrays import Floats
-from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF, FactorialCRF
 from crfkit.metrics.counts import ratio
 from crfkit.metrics.significance import bootstrap_counts
@@ -75,8 +73,7 @@ def make(given: Given) -> DynamicCRF:
 
 
 def _sentences(given: Given, name: str) -> list[Sentence]:
-    found = corpora.read(given.file(f"conll2000/{name}.txt.gz"), "columns", columns=["w", "p", "y"])
-    assert isinstance(found, Columns)
+    found = given.columns(f"conll2000/{name}.txt.gz", ["w", "p", "y"])
     return [[(w, p, y if y.endswith("-NP") else "O") for w, p, y in rows] for rows in found]
 
 

@@ -10,12 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crfkit import data as corpora
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF
@@ -73,24 +71,22 @@ def make(given: Given) -> Ecoc:
     brown = Task(
         "brown",
         "brown: English, 800 sentences to learn from (about 180 tags), 500 to test on",
-        _read(given.file("brown/brown.txt.gz"), ["w", "y"]),
+        _read(given, "brown/brown.txt.gz", ["w", "y"]),
         (800, 500),
         (10, 20, 40),
     )
     web = Task(
         "ud",
         "ud en_ewt, xpos of train: English of the web, 800 sentences to learn from, 500 to test on",
-        _read(given.file("ud/en_ewt.train.txt.gz"), ["w", "u", "y"]),
+        _read(given, "ud/en_ewt.train.txt.gz", ["w", "u", "y"]),
         (800, 500),
         (10, 20),
     )
     return Ecoc([brown, web], given, 2)
 
 
-def _read(path: Path, names: list[str]) -> Rows:
-    found = corpora.read(path, "columns", columns=names)
-    assert isinstance(found, Columns)
-    return [[(row[0], row[-1]) for row in rows] for rows in found]
+def _read(given: Given, path: str, names: list[str]) -> Rows:
+    return [[(row[0], row[-1]) for row in rows] for rows in given.columns(path, names)]
 
 
 def _generated() -> Task:

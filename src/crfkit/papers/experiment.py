@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import crfkit
+from crfkit.data.formats.columns import Columns
 from crfkit.papers.page import Page
 from crfkit.papers.results import Reading, Result
 
@@ -43,6 +45,12 @@ CRFKIT_DATA, or give --quick, which makes data of its own
                 f"the data folder {self.data} has no file {path}; name another folder with --data, or give "
                 "--quick, which makes data of its own"
             )
+        return found
+
+    def columns(self, path: str, names: Sequence[str]) -> Columns:
+        """Return a corpus of columns of the data folder."""
+        found = crfkit.read(self.file(path), "columns", columns=[*names])
+        assert isinstance(found, Columns)
         return found
 
 

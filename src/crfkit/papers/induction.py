@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from crfkit import data as corpora
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
@@ -53,9 +52,7 @@ def make(given: Given) -> InductionExperiment:
 
 
 def _rows(given: Given, path: str) -> list[Any]:
-    found = corpora.read(given.file(path), "columns", columns=NAMES)
-    assert isinstance(found, Columns)
-    return [*found]
+    return [*given.columns(path, NAMES)]
 
 
 def _generated(count: int, seed: int) -> list[list[tuple[str, str, str]]]:

@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
-from crfkit import data as corpora
 from crfkit._safe.cached import once
 from crfkit.constraints import Scheme
 from crfkit.linear.features import FeatureSelection
@@ -55,8 +54,7 @@ def make(given: Given) -> Neural:
 
 
 def _sentences(given: Given, path: str) -> list[Sentence]:
-    found: Any = corpora.read(given.file(path), "columns", columns=["w", "p", "y"])
-    return [[(w, p, y) for w, p, y in rows] for rows in found]
+    return [[(w, p, y) for w, p, y in rows] for rows in given.columns(path, ["w", "p", "y"])]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crfkit import data as corpora
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF
@@ -69,9 +67,14 @@ def make(given: Given) -> Pools:
     entities = _task(
         "entities",
         "conll2002 esp: Spanish names, 300 sentences of testa to choose on, 1,000 of testb to test on",
-        [_rows(given.file(f"conll2002/esp.{name}.gz")) for name in ("train", "testa", "testb")],
+        [
+            [*given.columns(f"conll2002/esp.{name}.gz", ["w", "p", "y"])]
+            for name in ("train", "testa", "testb")
+        ],
     )
-    chunks, test = (_rows(given.file(f"conll2000/{name}.txt.gz")) for name in ("train", "test"))
+    chunks, test = (
+        [*given.columns(f"conll2000/{name}.txt.gz", ["w", "p", "y"])] for name in ("train", "test")
+    )
     phrases = _task(
         "chunks",
         "conll2000: English phrases, the last 300 training sentences to choose on, 1,000 of test to test on",
@@ -80,10 +83,8 @@ def make(given: Given) -> Pools:
     return Pools([entities, phrases], given, (125, 250, 500, 1000), 2)
 
 
-def _rows(path: Path) -> list[Any]:
-    found = corpora.read(path, "columns", columns=["w", "p", "y"])
-    assert isinstance(found, Columns)
-    return [*found]
+def _rows(given: Given, path: str) -> list[Any]:
+    return [*given.columns(path, ["w", "p", "y"])]
 
 
 def _task(name: str, about: str, parts: Sequence[list[Any]]) -> Task:

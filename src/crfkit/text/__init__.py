@@ -51,7 +51,7 @@ __all__ = [
     "write",
 ]
 
-_lazily, __dir__ = lazily(
+_lazily = lazily(
     __name__,
     {
         "Alignment": ".alignment",
@@ -67,13 +67,15 @@ _lazily, __dir__ = lazily(
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name == "FORMATS":
-        from crfkit.text.formats.registry import FORMATS as ALL
+if not TYPE_CHECKING:  # for type checkers, what is not above does not exist
 
-        return tuple(ALL)
-    if name == "train":  # where people look for it who begin with documents
-        import crfkit
+    def __getattr__(name: str) -> Any:
+        if name == "FORMATS":
+            from crfkit.text.formats.registry import FORMATS as ALL
 
-        return crfkit.train
-    return _lazily(name)
+            return tuple(ALL)
+        if name == "train":  # where people look for it who begin with documents
+            import crfkit
+
+            return crfkit.train
+        return _lazily(name)

@@ -39,7 +39,7 @@ __all__ = [
     "segment_functional",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "CRFForTokenClassification": ".pretrained",

@@ -25,7 +25,7 @@ __all__ = [
     "induce",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "BlockedData": ".blocks.stream",

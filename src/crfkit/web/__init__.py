@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTINGS", "Models", "Settings", "State", "create_app", "create_inspector", "run"]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "Models": ".models",

@@ -37,7 +37,7 @@ __all__ = [
     "write_factors",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "FORMATS": ".files",

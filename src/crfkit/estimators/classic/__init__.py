@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BayesianCRF", "CodeCRF", "KernelChainCRF", "OpinionPool", "VotedPerceptron"]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "BayesianCRF": ".bayesian",

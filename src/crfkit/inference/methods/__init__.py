@@ -79,7 +79,7 @@ __all__ = [
     "TreeReweighted",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "Annealing": ".annealing",

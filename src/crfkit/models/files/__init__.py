@@ -38,7 +38,7 @@ __all__ = [
     "written",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "About": ".native",

@@ -33,7 +33,7 @@ __all__ = [
     "TruncatedNewton",
 ]
 
-__getattr__, __dir__ = lazily(
+lazily(
     __name__,
     {
         "BlockCoordinate": ".coordinate",
