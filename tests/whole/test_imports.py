@@ -186,7 +186,7 @@ for name in crfkit.__all__:
 
 def test_lazy_names_have_types_too() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = [
         a.asname or a.name for node in block.body if isinstance(node, ast.ImportFrom) for a in node.names
     ]
