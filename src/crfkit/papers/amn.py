@@ -23,7 +23,7 @@ from crfkit.estimators import GraphCRF
 from crfkit.graphs import scopes
 from crfkit.inference.methods import TRWS, BeliefPropagation, Expansion, Method, MinCut
 from crfkit.objectives import Likelihood, MaxMargin, PseudoLikelihood
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -162,7 +162,7 @@ def _places(shape: tuple[int, ...]) -> Ids:
 
 
 @dataclass(frozen=True)
-class Networks:
+class Networks(Keyed[Key]):
     """The experiment on some tasks."""
 
     tasks: Sequence[Task]
@@ -175,16 +175,11 @@ class Networks:
         """What the numbers depend on."""
         return {"l2": L2, "levels": LEVELS, "places": PLACES}
 
-    def quantities(self) -> list[Quantity]:
-        """Return what each learner gets right, and how near decoding comes."""
-        about = {task.name: task.about for task in self.tasks}
-        return [Quantity(name, None, about[key[0]]) for name, key in self._keys().items()]
-
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return one number of a run; a run is made once."""
         name, who, measure = self._keys()[quantity.name]
         if (name, seed) not in self._kept:
-            task = next(task for task in self.tasks if task.name == name)
+            task = self._task(name)
             self._kept[name, seed] = self._run(task, *task.split(seed))
         return self._kept[name, seed][who, measure]
 
@@ -225,7 +220,7 @@ class Networks:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         right = [
             [task.name, *(with_interval(known.get((task.name, one, RIGHT))) for one in LEARNERS)]
             for task in self.tasks
@@ -266,7 +261,7 @@ class Networks:
             "attraction between neighbors gains over independent pixels",
         )
         if any(key not in known for key in self._keys().values()):
-            return [Claim(text, None, "numbers are missing") for text in texts]
+            return [*map(Claim.missing, texts)]
         two = [task.name for task in self.tasks if task.labels == 2]
         more = [task.name for task in self.tasks if task.labels > 2]
         proved = [known[name, "decoding", PROVED].ours for name in two]

@@ -160,7 +160,7 @@ class Bayesian:
             for n in self.sizes
         ]
         if any(one is None for pair in pairs for one in pair):
-            return Claim(text, None, "numbers are missing")
+            return Claim.missing(text)
         means = [(best.ours, averaged.ours) for best, averaged in pairs if best and averaged]
         return Claim(
             text, all(b < a for a, b in means), "; ".join(f"{b:.3g} against {a:.3g}" for a, b in means)

@@ -18,7 +18,7 @@ from crfkit.arrays import Floats
 from crfkit.estimators import BoostedCRF, ChainCRF
 from crfkit.models.forest import windowed
 from crfkit.objectives import Likelihood
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -29,6 +29,7 @@ PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1)
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 WINDOW = 7
 
+Key = tuple[str, str, int]  # task, learner, rounds (0: linear)
 Sequences = list[tuple[Floats, list[str]]]
 
 
@@ -37,7 +38,7 @@ class Task:
     """Sequences of rows and labels, and how many are learned from, chosen on and tested on."""
 
     name: str
-    data: str
+    about: str
     sequences: Sequences
     sizes: tuple[int, int, int]
     learners: tuple[str, ...]
@@ -93,7 +94,7 @@ def _generated() -> Task:
 
 
 @dataclass(frozen=True)
-class TreeBoosting:
+class TreeBoosting(Keyed[Key]):
     """The experiment on some tasks."""
 
     tasks: list[Task]
@@ -110,13 +111,10 @@ class TreeBoosting:
             "sizes": {t.name: list(t.sizes) for t in self.tasks},
         }
 
-    def quantities(self) -> list[Quantity]:
-        """Return the errors of all learners; those of trees also after fewer rounds."""
-        return [Quantity(name, None, task.data) for name, (task, _, _) in self._asked().items()]
-
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return the share of wrong labels of the test part, in percent."""
-        task, learner, rounds = self._asked()[quantity.name]
+        name, learner, rounds = self._keys()[quantity.name]
+        task = self._task(name)
         train, dev, test = task.split(seed)
         crf = self._fitted(task, learner, rounds, train, dev, seed)
         return 100.0 * _error(crf, _seen(task, learner, test))
@@ -146,13 +144,7 @@ class TreeBoosting:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the figure, and what follows."""
-        asked = self._asked()
-        last = {
-            key: found.get(name)
-            for name, (task, learner, n) in asked.items()
-            for key in [(task.name, learner, n)]
-        }
-        most = self.rounds[-1]
+        last, most = self._known(found), self.rounds[-1]
         rows = [
             [
                 task.name,
@@ -168,41 +160,35 @@ class TreeBoosting:
                 "potentials, or better. Error of labels in percent, "
                 "each the most probable one of its position. The penalty of the linear chain and the "
                 "number of rounds (up to the given one) are chosen on the dev part.",
-                "\n".join(f"- {task.name}: {task.data}" for task in self.tasks),
+                "\n".join(f"- {task.name}: {task.about}" for task in self.tasks),
             ],
             [_claim(task, last, most) for task in self.tasks],
             [Table("Error of labels", ["task", "potentials", "error %"], rows)],
             [self._figure(last)] if found else [],
         )
 
-    def _asked(self) -> dict[str, tuple[Task, str, int]]:
-        made: dict[str, tuple[Task, str, int]] = {}
+    def _keys(self) -> dict[str, Key]:
+        made: dict[str, Key] = {}
         for task in self.tasks:
             for learner in task.learners:
                 if learner == LINEAR:
-                    made[f"{task.name}, {learner}"] = (task, learner, 0)
+                    made[f"{task.name}, {learner}"] = (task.name, learner, 0)
                 for rounds in () if learner == LINEAR else self.rounds:
-                    made[f"{task.name}, {learner}, {rounds} rounds"] = (task, learner, rounds)
+                    made[f"{task.name}, {learner}, {rounds} rounds"] = (task.name, learner, rounds)
         return made
 
-    def _figure(self, found: Mapping[tuple[str, str, int], Result | None]) -> Figure:
+    def _figure(self, found: Mapping[Key, Result]) -> Figure:
         panels: dict[str, dict[str, Line]] = {}
         for task in self.tasks:
-            panels[task.name] = {}
-            for learner in task.learners:
-                keys = {n: (task.name, learner, 0 if learner == LINEAR else n) for n in self.rounds}
-                known = {n: one for n, key in keys.items() if (one := found.get(key)) is not None}
-                panels[task.name][learner] = Line(
-                    [float(n) for n in known],
-                    [one.ours for one in known.values()],
-                    [one.low for one in known.values()],
-                    [one.high for one in known.values()],
-                )
+            panels[task.name] = {
+                one: Line.of({n: found.get((task.name, one, 0 if one == LINEAR else n)) for n in self.rounds})
+                for one in task.learners
+            }
         title = "Error of labels by the number of rounds, with 95 % intervals"
         return Figure("error-by-rounds", title, "rounds", "error, percent", panels)
 
 
-def _claim(task: Task, found: Mapping[tuple[str, str, int], Result | None], rounds: int) -> Claim:
+def _claim(task: Task, found: Mapping[Key, Result], rounds: int) -> Claim:
     text = f"{task.name}: sums of trees are at least as good as linear potentials"
     linear = found.get((task.name, LINEAR, 0))
     trees = [one for learner in task.learners if (one := found.get((task.name, learner, rounds))) is not None]

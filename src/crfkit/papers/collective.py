@@ -20,7 +20,7 @@ from crfkit.linear.objective import Objective
 from crfkit.metrics import mcnemar
 from crfkit.objectives import Likelihood, PseudoLikelihood
 from crfkit.optimize import LBFGS
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.linked import Linked, Mask, generated, linked
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
@@ -49,6 +49,7 @@ class Learner:
     objective: Objective = _LIKELIHOOD
 
 
+Key = tuple[str, str, str]  # task, learner, what is measured
 _PSEUDO = PseudoLikelihood(l2=L2)
 LEARNERS: dict[str, Learner] = {
     WORDS: Learner(),
@@ -184,7 +185,7 @@ def make(given: Given) -> Collective:
 
 
 @dataclass(frozen=True)
-class Collective:
+class Collective(Keyed[Key]):
     """The experiment on some tasks."""
 
     tasks: Sequence[Task]
@@ -197,10 +198,8 @@ class Collective:
         """What the numbers depend on."""
         return {"l2": L2, "tasks": [task.name for task in self.tasks]}
 
-    def quantities(self) -> list[Quantity]:
-        """Return accuracy, seconds and significance of each learner on each task."""
-        sizes = {task.name: f"{len(task.data.label)} documents" for task in self.tasks}
-        return [Quantity(name, None, f"{key[0]}: {sizes[key[0]]}") for name, key in self._keys().items()]
+    def _about(self, key: Key) -> str:
+        return f"{key[0]}: {len(self._task(key[0]).data.label)} documents"
 
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return the accuracy in percent, the seconds of training, or a p-value."""
@@ -215,14 +214,14 @@ class Collective:
         return mcnemar(*rows).p_value
 
     def _trained(self, name: str, learner: str, seed: int) -> tuple[NDArray[Any], NDArray[Any], float]:
-        task = next(task for task in self.tasks if task.name == name)
+        task = self._task(name)
         key = (name, learner, seed if task.share else 0)  # other splits do not depend on the seed
         if key not in self.learned:
             self.learned[key] = task.run(learner, seed, self.given.threads)
         found: tuple[NDArray[Any], NDArray[Any], float] = self.learned[key]
         return found
 
-    def _keys(self) -> dict[str, tuple[str, str, str]]:
+    def _keys(self) -> dict[str, Key]:
         return {
             f"{task.name}; {learner}: {what}": (task.name, learner, what)
             for task in self.tasks
@@ -233,7 +232,7 @@ class Collective:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, the figure, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         header = ["learner", *(task.name for task in self.tasks)]
         rows = {
             what: [
@@ -267,14 +266,14 @@ class Collective:
             self._figures(known) if known else [],
         )
 
-    def _claims(self, known: Mapping[tuple[str, str, str], Result]) -> list[Claim]:
+    def _claims(self, known: Mapping[Key, Result]) -> list[Claim]:
         texts = (
             "cliques of links classify better than words alone, on all data",
             "the gain is significant in each run",
             "training takes less than 6 seconds",
         )
         if any(key not in known for key in self._keys().values()):
-            return [Claim(text, None, "numbers are missing") for text in texts]
+            return [*map(Claim.missing, texts)]
         gain = {
             task.name: known[task.name, task.links, ACCURACY].ours - known[task.name, WORDS, ACCURACY].ours
             for task in self.tasks
@@ -290,20 +289,13 @@ class Collective:
             Claim(texts[2], longest[last] < 6.0, f"longest: {longest[last]:.1f} s, {last[1]} on {last[0]}"),
         ]
 
-    def _figures(self, known: Mapping[tuple[str, str, str], Result]) -> list[Figure]:
+    def _figures(self, known: Mapping[Key, Result]) -> list[Figure]:
         panels: dict[str, dict[str, Line]] = {}
         for task in (task for task in self.tasks if task.share):
             lines = panels.setdefault(task.data.name, {})
             same = [one for one in self.tasks if one.share and one.data is task.data]
             for learner in (WORDS, "neighbors' words", "neighbors' labels", ONE, FREE):
-                here = {t.share: known[key] for t in same if (key := (t.name, learner, ACCURACY)) in known}
-                each = here.values()
-                lines[learner] = Line(
-                    [float(share) for share in here],
-                    [one.ours for one in each],
-                    [one.low for one in each],
-                    [one.high for one in each],
-                )
+                lines[learner] = Line.of({t.share: known.get((t.name, learner, ACCURACY)) for t in same})
         title = "Accuracy by the share of documents that is labeled"
         return [Figure("accuracy", title, "labeled, %", "accuracy, %", panels)]
 

@@ -18,15 +18,14 @@ import numpy as np
 
 from crfkit import metrics
 from crfkit.data.dataset import Dataset
-from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF
-from crfkit.features import Extractor, Recipe
 from crfkit.inference.constrained.decoding import WAYS, Answers
 from crfkit.inference.constrained.kinds import AtLeast, AtMost, Before, GlobalConstraint, Implies
 from crfkit.inference.constrained.program import solve
 from crfkit.inference.constrained.trellis import trellis_of
 from crfkit.models.model import SequenceModel, gold_labels
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.corpora import Rows, dataset
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -76,8 +75,8 @@ def make(given: Given) -> Constraints:
     """Return the experiment: on the corpora, or quick, on generated references."""
     if given.quick:
         return Constraints([_generated()], given, 2)
-    rows = _rows(given, "citations/cora_references.columns.txt", ["w", "y"])
-    mails = _rows(given, "seminars/columns.txt.gz", ["w", "line", "column", "y"])
+    rows = [*given.columns("citations/cora_references.columns.txt", ["w", "y"])]
+    mails = [*given.columns("seminars/columns.txt.gz", ["w", "line", "column", "y"])]
     return Constraints(
         [
             _task(
@@ -94,22 +93,18 @@ def make(given: Given) -> Constraints:
     )
 
 
-def _rows(given: Given, path: str, columns: list[str]) -> list[Any]:
-    return [[(token[0], token[-1]) for token in sequence] for sequence in given.columns(path, columns)]
-
-
-def _task(name: str, about: str, rows: list[Any], sizes: tuple[int, ...], tests: int) -> Task:
-    extract = Extractor(Recipe.parse(TEMPLATE), label="y")
-    return Task(name, about, extract(Columns.from_rows(rows, names=["w", "y"])), sizes, tests)
+def _task(name: str, about: str, rows: Rows, sizes: tuple[int, ...], tests: int) -> Task:
+    pairs = [[(token[0], token[-1]) for token in sequence] for sequence in rows]
+    return Task(name, about, dataset(pairs, ["w", "y"], TEMPLATE), sizes, tests)
 
 
 def _generated() -> Task:
     """Return references of words that show their field with errors; fields come once, in one order."""
     rng = np.random.default_rng(0)
     fields = ("author", "title", "date")
-    rows = []
+    rows: Rows = []
     for _ in range(160):
-        row = []
+        row: list[tuple[str, ...]] = []
         for name in fields:
             for i in range(int(rng.integers(1, 4))):
                 shown = name if rng.random() < 0.4 else str(rng.choice(fields))
@@ -158,7 +153,7 @@ def mined(gold: Sequence[Segments]) -> list[GlobalConstraint]:
 
 
 @dataclass(frozen=True)
-class Constraints:
+class Constraints(Keyed[Key]):
     """The experiment on some tasks."""
 
     tasks: Sequence[Task]
@@ -171,17 +166,11 @@ class Constraints:
         """What the numbers depend on."""
         return {"share": SHARE, "seen": SEEN, "most": MOST, "template": TEMPLATE}
 
-    def quantities(self) -> list[Quantity]:
-        """Return the measures of each method, and how answers were found."""
-        about = {task.name: task.about for task in self.tasks}
-        return [Quantity(name, None, about[key[0]]) for name, key in self._keys().items()]
-
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return one number of a run; a run is made once."""
         name, size, method, measure = self._keys()[quantity.name]
         if (name, size, seed) not in self._kept:
-            task = next(task for task in self.tasks if task.name == name)
-            self._kept[name, size, seed] = self._run(*task.split(seed, size))
+            self._kept[name, size, seed] = self._run(*self._task(name).split(seed, size))
         return self._kept[name, size, seed][method, measure]
 
     def _run(self, train: Dataset, test: Dataset) -> dict[tuple[str, str], float]:
@@ -236,7 +225,7 @@ class Constraints:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, the figure, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         cases = [(task.name, size) for task in self.tasks for size in task.sizes]
         rows = [
             [
@@ -278,7 +267,7 @@ class Constraints:
         needed = [(*case, method, SPANS) for case, method in product(cases, METHODS)]
         needed += [(*case, GLOBAL, AGREE) for case in cases]
         if any(key not in known for key in needed):
-            return [Claim(text, None, "numbers are missing") for text in (exact, gain)]
+            return [*map(Claim.missing, (exact, gain))]
         agree = [known[(*case, GLOBAL, AGREE)].ours for case in cases]
         gains = {
             case: known[(*case, GLOBAL, SPANS)].ours - known[(*case, LOCAL, SPANS)].ours for case in cases
@@ -301,11 +290,10 @@ class Constraints:
     def _figure(self, known: Mapping[Key, Result]) -> Figure:
         panels: dict[str, dict[str, Line]] = {}
         for task in self.tasks:
-            panels[task.name] = {}
-            for method in METHODS:
-                here = {n: known[key] for n in task.sizes if (key := (task.name, n, method, SPANS)) in known}
-                ends = ([getattr(one, end) for one in here.values()] for end in ("ours", "low", "high"))
-                panels[task.name][method] = Line([float(n) for n in here], *ends)
+            panels[task.name] = {
+                method: Line.of({n: known.get((task.name, n, method, SPANS)) for n in task.sizes})
+                for method in METHODS
+            }
         title = "F1 of spans by the number of sequences that are learned from, with 95 % intervals"
         return Figure("constraints", title, "sequences", SPANS, panels, log="x")
 

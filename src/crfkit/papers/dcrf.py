@@ -16,12 +16,10 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.estimators import ChainCRF, FactorialCRF
-from crfkit.metrics.counts import ratio
-from crfkit.metrics.significance import bootstrap_counts
 from crfkit.objectives import Likelihood
-from crfkit.papers.experiment import Given, Quantity, Reading
+from crfkit.papers.experiment import Given, Keyed, Quantity, Reading
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
-from crfkit.papers.report import with_interval
+from crfkit.papers.report import f1_of_counts, with_interval
 from crfkit.papers.results import Result
 from crfkit.tags import spans as segments
 
@@ -45,6 +43,7 @@ WORDS = (
 )
 TAGS = WORDS + "; p[-2..2]; p[-1] & p[0]; p[0] & p[1]"
 
+Key = tuple[int, str, str]  # sentences, learner, measure
 Sentence = list[tuple[str, str, str]]  # word, tag, phrase
 
 
@@ -58,7 +57,7 @@ class Found:
     def measure(self, name: str) -> float:
         """Return one of `MEASURES`, in percent."""
         if name == F1:
-            return 100.0 * float(_f1(self.phrases.sum(0)))
+            return 100.0 * float(f1_of_counts(self.phrases.sum(0)))
         total = self.right.sum(0)
         return 100.0 * float(total[1 + MEASURES.index(name)] / total[0])
 
@@ -98,10 +97,10 @@ def _generated(count: int) -> list[Sentence]:
 
 
 @dataclass(frozen=True)
-class DynamicCRF:
+class DynamicCRF(Keyed[Key]):
     """The experiment on some sentences; the largest size is all of them, once."""
 
-    about: str
+    data: str
     train: Sequence[Sentence]
     test: Sequence[Sentence]
     given: Given
@@ -123,8 +122,10 @@ class DynamicCRF:
 
     def quantities(self) -> list[Quantity]:
         """Return every measure of every learner, by the number of sentences, and the gains in F1."""
-        made = [Quantity(name, None, self.about) for name in self._keys()]
-        return [*made, *(Quantity(_gain(size), None, self.about) for size in self.sizes)]
+        return [*super().quantities(), *(Quantity(_gain(size), None, self.data) for size in self.sizes)]
+
+    def _about(self, key: Key) -> str:
+        return self.data
 
     def measure(self, quantity: Quantity, seed: int) -> float | Reading:
         """Return a share of tokens or an F1 in percent, or the factorial CRF's F1 above the pipeline's."""
@@ -226,11 +227,11 @@ class DynamicCRF:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, the figure, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         penalties = ", ".join(f"{one:g}" for one in PENALTIES)
         return Page(
             [
-                f"Parts of speech and noun phrases (IOB2) of {self.about}; shares of tokens and F1 of "
+                f"Parts of speech and noun phrases (IOB2) of {self.data}; shares of tokens and F1 of "
                 f"phrases in percent. {self.runs} draws of training sentences, but for all of them, which "
                 "are learned from once. Features: words around, prefixes and suffixes, shapes; the second "
                 "chain of a pipeline sees tags around as well. It is trained on gold tags, or on tags of a "
@@ -244,7 +245,7 @@ class DynamicCRF:
             [self._figure(known)] if known else [],
         )
 
-    def _table(self, measure: str, known: Mapping[tuple[int, str, str], Result]) -> Table:
+    def _table(self, measure: str, known: Mapping[Key, Result]) -> Table:
         title = measure if measure == F1 else f"tokens with the right {measure}"
         rows = [
             [f"{size:,}", *(with_interval(known.get((size, one, measure)), 2) for one in LEARNERS)]
@@ -252,9 +253,7 @@ class DynamicCRF:
         ]
         return Table(title, ["sentences", *LEARNERS], rows)
 
-    def _claims(
-        self, known: Mapping[tuple[int, str, str], Result], found: Mapping[str, Result]
-    ) -> list[Claim]:
+    def _claims(self, known: Mapping[Key, Result], found: Mapping[str, Result]) -> list[Claim]:
         texts = (
             "the factorial CRF finds more tokens with both labels right than the pipeline, at every size",
             "it finds phrases better than the pipeline when all sentences are learned from",
@@ -262,36 +261,24 @@ class DynamicCRF:
         whole = found.get(_gain(self.sizes[-1]))
         pairs = [[known.get((size, one, BOTH)) for one in (PIPELINE, JOINT)] for size in self.sizes]
         if whole is None or any(one is None for pair in pairs for one in pair):
-            return [Claim(text, None, "numbers are missing") for text in texts]
+            return [*map(Claim.missing, texts)]
         gains = [joint.ours - other.ours for other, joint in pairs if other and joint]
         told = ", ".join(f"{gain:+.2f} at {size:,}" for gain, size in zip(gains, self.sizes, strict=True))
         counts = np.array([*next(iter(whole.series.values())).values()]).T.reshape(-1, 2, 3)
-        made = bootstrap_counts(counts, _f1, "F1")
-        low, high = (100.0 * end for end in made.interval)
-        why = (
-            f"F1 {100.0 * made.b:.2f} against {100.0 * made.a:.2f}: {100.0 * made.difference:+.2f} "
-            f"[{low:+.2f}, {high:+.2f}], p = {made.p_value:.3f} by the paired bootstrap over sentences"
-        )
         return [
             Claim(texts[0], min(gains) > 0.0, told),
-            Claim(texts[1], made.difference > 0.0 and made.p_value < 0.05, why),
+            Claim.significant(texts[1], counts, f1_of_counts, "F1", "sentences"),
         ]
 
-    def _figure(self, known: Mapping[tuple[int, str, str], Result]) -> Figure:
+    def _figure(self, known: Mapping[Key, Result]) -> Figure:
         panels: dict[str, dict[str, Line]] = {}
         for measure, learner in product(MEASURES, LEARNERS):
-            line = {float(size): known.get((size, learner, measure)) for size in self.sizes}
-            shown = {size: one for size, one in line.items() if one is not None}
-            panels.setdefault(measure, {})[learner] = Line(
-                [*shown],
-                [one.ours for one in shown.values()],
-                [one.low for one in shown.values()],
-                [one.high for one in shown.values()],
-            )
+            line = Line.of({size: known.get((size, learner, measure)) for size in self.sizes})
+            panels.setdefault(measure, {})[learner] = line
         title = "Right tokens and F1 of phrases by the sentences that are learned from"
         return Figure("dcrf", title, "sentences", "percent", panels, log="x")
 
-    def _keys(self) -> dict[str, tuple[int, str, str]]:
+    def _keys(self) -> dict[str, Key]:
         return {
             f"{size} sentences: {learner}, {measure}": (size, learner, measure)
             for size, learner, measure in product(self.sizes, LEARNERS, MEASURES)
@@ -309,8 +296,3 @@ def _retagged(rows: Sequence[Sentence], tags: list[list[str]]) -> list[Sentence]
 
 def _gain(size: int) -> str:
     return f"{size} sentences: F1 of the factorial CRF above that of the pipeline"
-
-
-def _f1(counts: Floats) -> Floats:
-    """Return F1 of right, found and true phrases [..., 3]."""
-    return ratio(2.0 * counts[..., 0], counts[..., 1] + counts[..., 2])

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.dataset import Dataset
-from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF
 from crfkit.estimators.classic import CodeCRF
-from crfkit.features import Extractor, Recipe
 from crfkit.objectives import Likelihood
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.corpora import Rows, dataset
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -39,7 +38,6 @@ TEMPLATE = (
 )
 
 Key = tuple[str, int, str]  # task, columns (0: one chain), decoder or seconds
-Rows = list[list[tuple[str, str]]]  # of words and tags
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Task:
 
     name: str
     about: str
-    rows: Rows
+    rows: Rows  #: of words and tags; what stands between is not used
     sizes: tuple[int, int]
     columns: tuple[int, ...]
 
@@ -57,11 +55,11 @@ class Task:
         order = np.random.default_rng(seed).permutation(len(self.rows)).tolist()
         n, m = self.sizes
         parts = [[self.rows[i] for i in part] for part in (order[:n], order[n : n + m])]
-        made = [
-            Extractor(Recipe.parse(TEMPLATE), label="y")(Columns.from_rows(part, names=["w", "y"]))
+        train, test = (
+            dataset([[(row[0], row[-1]) for row in rows] for rows in part], ["w", "y"], TEMPLATE)
             for part in parts
-        ]
-        return made[0], made[1]
+        )
+        return train, test
 
 
 def make(given: Given) -> Ecoc:
@@ -71,22 +69,18 @@ def make(given: Given) -> Ecoc:
     brown = Task(
         "brown",
         "brown: English, 800 sentences to learn from (about 180 tags), 500 to test on",
-        _read(given, "brown/brown.txt.gz", ["w", "y"]),
+        [*given.columns("brown/brown.txt.gz", ["w", "y"])],
         (800, 500),
         (10, 20, 40),
     )
     web = Task(
         "ud",
         "ud en_ewt, xpos of train: English of the web, 800 sentences to learn from, 500 to test on",
-        _read(given, "ud/en_ewt.train.txt.gz", ["w", "u", "y"]),
+        [*given.columns("ud/en_ewt.train.txt.gz", ["w", "u", "y"])],
         (800, 500),
         (10, 20),
     )
     return Ecoc([brown, web], given, 2)
-
-
-def _read(given: Given, path: str, names: list[str]) -> Rows:
-    return [[(row[0], row[-1]) for row in rows] for rows in given.columns(path, names)]
 
 
 def _generated() -> Task:
@@ -94,7 +88,7 @@ def _generated() -> Task:
     rng = np.random.default_rng(0)
     rows: Rows = []
     for _ in range(260):
-        tag, row = int(rng.integers(0, 12)), []
+        tag, row = int(rng.integers(0, 12)), list[tuple[str, ...]]()
         for _ in range(int(rng.integers(3, 9))):
             shown = tag if rng.random() < 0.7 else int(rng.integers(0, 12))
             row.append((f"w{shown}", f"T{tag}"))
@@ -104,7 +98,7 @@ def _generated() -> Task:
 
 
 @dataclass(frozen=True)
-class Ecoc:
+class Ecoc(Keyed[Key]):
     """The experiment on some tasks."""
 
     tasks: Sequence[Task]
@@ -116,11 +110,6 @@ class Ecoc:
     def settings(self) -> dict[str, Any]:
         """What the numbers depend on."""
         return {"l2": L2, "sizes": {t.name: list(t.sizes) for t in self.tasks}, "template": TEMPLATE}
-
-    def quantities(self) -> list[Quantity]:
-        """Return the errors by decoder, and the seconds, of one chain and of each code."""
-        about = {task.name: task.about for task in self.tasks}
-        return [Quantity(name, None, about[key[0]]) for name, key in self._keys().items()]
 
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return the error of tags in percent, or the processor time of training."""
@@ -137,7 +126,7 @@ class Ecoc:
         key = (name, columns, seed)
         if key not in self.learned:
             self.learned.clear()
-            train, test = next(task for task in self.tasks if task.name == name).split(seed)
+            train, test = self._task(name).split(seed)
             shared: dict[str, Any] = {
                 "objective": Likelihood(l2=L2),
                 "metric": "accuracy",
@@ -152,7 +141,7 @@ class Ecoc:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the figures, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         rows = []
         for task in self.tasks:
             one = [with_interval(known.get((task.name, 0, what))) for what in (ONE, SECONDS)]
@@ -182,7 +171,7 @@ class Ecoc:
             "codes take less processor time to train than one chain",
         )
         if any(key not in known for key in self._keys().values()):
-            return [Claim(text, None, "numbers are missing") for text in texts]
+            return [*map(Claim.missing, texts)]
         ours = {key: one.ours for key, one in known.items()}
         best = sum(all(ours[(*c, "product")] <= ours[(*c, one)] for one in DECODERS) for c in cases)
         falls = all(

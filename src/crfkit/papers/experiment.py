@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import crfkit
 from crfkit.data.formats.columns import Columns
 from crfkit.papers.page import Page
 from crfkit.papers.results import Reading, Result
 
-__all__ = ["Experiment", "Given", "Quantity", "Reading"]
+__all__ = ["Experiment", "Given", "Keyed", "Quantity", "Reading"]
+
+Key = TypeVar("Key", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True)
@@ -94,3 +96,32 @@ class Experiment(Protocol):
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, figures and claims that follow from results by the names of quantities."""
         ...
+
+
+class Keyed(Generic[Key]):
+    """What experiments share whose quantities have keys, such as (task, learner, measure)."""
+
+    tasks: Sequence[Any]  #: each with a name, and about: what its data are
+
+    def quantities(self) -> list[Quantity]:
+        """Return what is measured, in the order in which it is measured."""
+        return [Quantity(name, self._paper(key), self._about(key)) for name, key in self._keys().items()]
+
+    def _keys(self) -> Mapping[str, Key]:
+        """Return the key of each quantity by its name."""
+        raise NotImplementedError
+
+    def _about(self, key: Key) -> str:
+        """Return what a quantity is measured on."""
+        return str(self._task(key[0]).about)
+
+    def _paper(self, key: Key) -> float | None:
+        """Return the number of the paper, where it has one."""
+        return None
+
+    def _task(self, name: str) -> Any:
+        return next(task for task in self.tasks if task.name == name)
+
+    def _known(self, found: Mapping[str, Result]) -> dict[Key, Result]:
+        """Return the results that are there by their keys."""
+        return {key: found[name] for name, key in self._keys().items() if name in found}

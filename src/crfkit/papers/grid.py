@@ -24,10 +24,9 @@ from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
 from crfkit.metrics.counts import ratio
-from crfkit.metrics.significance import bootstrap_counts
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood, Piecewise, PseudoLikelihood
-from crfkit.papers.experiment import Given, Quantity, Reading
+from crfkit.papers.experiment import Given, Keyed, Quantity, Reading
 from crfkit.papers.images import Images, camvid, generated_images, horses
 from crfkit.papers.page import Claim, Page, Pictures, Table
 from crfkit.papers.report import number
@@ -47,6 +46,7 @@ _OBJECTIVES: dict[str, Callable[..., Objective]] = {
     PSEUDO: PseudoLikelihood,
     BETHE: Likelihood,
 }
+Key = tuple[str, str, str]  # task, learner, measure
 PENALTIES = (100.0, 10.0, 1.0)
 ITERATIONS, PASSES = 60, 10  # of L-BFGS at most; of AdaGrad from the weights of independent pixels
 SHOWN = 3  # test images in the figure
@@ -62,7 +62,7 @@ def make(given: Given) -> Grid:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Keyed[Key]):
     """The experiment on some sets of images; there is one run, intervals are over images."""
 
     tasks: list[Images]
@@ -78,15 +78,10 @@ class Grid:
         images = {task.name: [len(task.train), len(task.test)] for task in self.tasks}
         return {"penalties": list(self.penalties), "images": images, "iterations": [ITERATIONS, PASSES]}
 
-    def quantities(self) -> list[Quantity]:
-        """Return both accuracies of each learner."""
-        about = {task.name: task.about for task in self.tasks}
-        return [Quantity(name, None, about[key[0]]) for name, key in self._keys().items()]
-
     def measure(self, quantity: Quantity, seed: int) -> float | Reading:
         """Return an accuracy in percent, with counts of each image and labels of a few."""
         name, learner, measure = self._keys()[quantity.name]
-        task = next(task for task in self.tasks if task.name == name)
+        task = self._task(name)
         found = _labeled(self._model(task, learner), task, task.test, learner, self.given.threads)
         counts = _counts(task, task.test, found)  # [images, classes, 2]
         kept: dict[str, list[float]] = {"counts": counts.ravel().tolist()}
@@ -134,7 +129,7 @@ class Grid:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the pictures, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         rows = [
             [task.name, learner, *(number(_ours(known.get((task.name, learner, m)))) for m in MEASURES)]
             for task, learner in product(self.tasks, LEARNERS)
@@ -156,7 +151,7 @@ class Grid:
             [one for one in pictures if one is not None],
         )
 
-    def _pictures(self, task: Images, known: Mapping[tuple[str, str, str], Result]) -> Pictures | None:
+    def _pictures(self, task: Images, known: Mapping[Key, Result]) -> Pictures | None:
         results = {one: r for one in LEARNERS if (r := known.get((task.name, one, PIXELS))) is not None}
         if not results:
             return None
@@ -169,7 +164,7 @@ class Grid:
         title = f"{task.name}: test images, their labels, and what was found; white is not labeled"
         return Pictures(f"{task.name}-images", title, ["image", "truth", *results], rows)
 
-    def _keys(self) -> dict[str, tuple[str, str, str]]:
+    def _keys(self) -> dict[str, Key]:
         names = [task.name for task in self.tasks]
         return {
             f"{name}, {learner}: accuracy of {measure}": (name, learner, measure)
@@ -227,17 +222,11 @@ def _ours(result: Result | None) -> float | None:
     return None if result is None else result.ours
 
 
-def _claim(task: Images, learner: str, known: Mapping[tuple[str, str, str], Result]) -> Claim:
+def _claim(task: Images, learner: str, known: Mapping[Key, Result]) -> Claim:
     text = f"{task.name}: {learner} finds more pixels than independent pixels"
     both = [known.get((task.name, one, PIXELS)) for one in (ALONE, learner)]
     if both[0] is None or both[1] is None:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     shape = (len(task.test), len(task.classes), 2)
     counts = [np.array(next(iter(one.series.values()))["counts"]).reshape(shape) for one in both if one]
-    made = bootstrap_counts(np.stack(counts, 1), _pixels, "accuracy")
-    low, high = (100.0 * end for end in made.interval)
-    why = (
-        f"{100.0 * made.a:.1f} and {100.0 * made.b:.1f} %, difference {100.0 * made.difference:+.1f} "
-        f"[{low:+.1f}, {high:+.1f}], p = {made.p_value:.3f} by the paired bootstrap over images"
-    )
-    return Claim(text, made.difference > 0.0 and made.p_value < 0.05, why)
+    return Claim.significant(text, np.stack(counts, 1), _pixels, "accuracy", "images")

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.dataset import Dataset
-from crfkit.data.formats.columns import Columns
-from crfkit.features import Extractor, Recipe
 from crfkit.linear.features import Chosen, FeatureSelection
 from crfkit.objectives import Likelihood
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.corpora import Rows, dataset
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -40,26 +39,23 @@ CONJUNCTIONS = (
     "suffix(w, 3)[0] & shape(w)[0]; p[-1] & p[0]; p[0] & p[1]"
 )
 NAMES = ["w", "p", "y"]
-Rows = Sequence[Sequence[tuple[str, ...]]]
+Key = tuple[str, int]  # learner, features
 
 
 def make(given: Given) -> InductionExperiment:
     """Return the experiment: on Spanish names, or quick, on generated sentences."""
     if given.quick:
         return InductionExperiment(_generated(80, 0), _generated(40, 1), given, (8, 16, 32), 60, 2)
-    train, test = (_rows(given, f"conll2002/esp.{part}.gz") for part in ("train", "testb"))
+    train, test = ([*given.columns(f"conll2002/esp.{part}.gz", NAMES)] for part in ("train", "testb"))
     return InductionExperiment(train, test, given, (250, 500, 1000, 2000), 1000, 3)
 
 
-def _rows(given: Given, path: str) -> list[Any]:
-    return [*given.columns(path, NAMES)]
-
-
-def _generated(count: int, seed: int) -> list[list[tuple[str, str, str]]]:
+def _generated(count: int, seed: int) -> Rows:
     """Return sentences in which a capital letter means a name where the word is a noun, else its absence."""
-    rng, made = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    made: Rows = []
     for _ in range(count):
-        row = []
+        row: list[tuple[str, ...]] = []
         for capital, noun in rng.integers(0, 2, size=(8, 2)).tolist():
             word = "".join(rng.choice(list("abcde"), size=5))
             label = "B-X" if capital == noun and rng.random() < 0.95 else "O"
@@ -69,7 +65,7 @@ def _generated(count: int, seed: int) -> list[list[tuple[str, str, str]]]:
 
 
 @dataclass(frozen=True)
-class InductionExperiment:
+class InductionExperiment(Keyed[Key]):
     """The experiment on some sentences."""
 
     sentences: Rows
@@ -78,7 +74,7 @@ class InductionExperiment:
     sizes: Sequence[int]  #: numbers of features; a round adds as many as the first
     learned_from: int  #: sentences of a run
     runs: int
-    known: dict[tuple[str, int], dict[int, float]] = field(default_factory=dict)  #: F1 of the runs so far
+    known: dict[Key, dict[int, float]] = field(default_factory=dict)  #: F1 of the runs so far
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -90,10 +86,8 @@ class InductionExperiment:
             "sentences": self.learned_from,
         }
 
-    def quantities(self) -> list[Quantity]:
-        """Return the F1 of each kind of features by their number."""
-        about = f"{self.learned_from} sentences, tested on {len(self.test)}"
-        return [Quantity(name, None, about) for name in self._keys()]
+    def _about(self, key: Key) -> str:
+        return f"{self.learned_from} sentences, tested on {len(self.test)}"
 
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return the F1 of segments on the test sentences, in percent."""
@@ -106,9 +100,8 @@ class InductionExperiment:
     def _data(self, learner: str, seed: int) -> tuple[Dataset, Dataset]:
         chosen = np.random.default_rng(seed).permutation(len(self.sentences))[: self.learned_from]
         recipe = f"{ATOMS}; {CONJUNCTIONS}" if learner in (FIXED, ALL) else ATOMS
-        extract = Extractor(Recipe.parse(recipe), label="y")
         parts = ([self.sentences[n] for n in chosen.tolist()], self.test)
-        learn, test = (extract(Columns.from_rows(rows, names=NAMES), self.given.threads) for rows in parts)
+        learn, test = (dataset(rows, NAMES, recipe, self.given.threads) for rows in parts)
         return learn, test
 
     def _induced(self, learner: str, seed: int) -> dict[int, float]:
@@ -147,7 +140,7 @@ class InductionExperiment:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the figure, and what follows."""
-        scores = {key: found[name] for name, key in self._keys().items() if name in found}
+        scores = self._known(found)
         rows = [
             [f"{size:,}", *(with_interval(scores.get((one, size))) for one in LEARNERS)]
             for size in self.sizes
@@ -166,17 +159,17 @@ class InductionExperiment:
             [self._figure(scores)] if scores else [],
         )
 
-    def _claims(self, scores: Mapping[tuple[str, int], Result]) -> list[Claim]:
+    def _claims(self, scores: Mapping[Key, Result]) -> list[Claim]:
         texts = (
             "induced features are better than as many fixed ones, at every size",
             "few induced features are better than all fixed ones",
             "conjunctions help: induced ones are better than induced atoms, at every size",
         )
         if len(scores) < len(self._keys()):
-            return [Claim(text, None, "numbers are missing") for text in texts]
+            return [*map(Claim.missing, texts)]
         f1 = {key: one.ours for key, one in scores.items()}
 
-        def told(cases: Sequence[tuple[tuple[str, int], tuple[str, int]]]) -> tuple[bool, str]:
+        def told(cases: Sequence[tuple[Key, Key]]) -> tuple[bool, str]:
             words = [
                 f"{a[1]:,} {a[0]} {f1[a]:.1f}, {f'{b[1]:,} ' if b[1] else ''}{b[0]} {f1[b]:.1f}"
                 for a, b in cases
@@ -190,16 +183,12 @@ class InductionExperiment:
             Claim(texts[2], *told([((INDUCED, n), (INDUCED_ATOMS, n)) for n in sizes])),
         ]
 
-    def _keys(self) -> dict[str, tuple[str, int]]:
+    def _keys(self) -> dict[str, Key]:
         keys = {f"{one}, {size:,} features": (one, size) for one in LEARNERS for size in self.sizes}
         return {**keys, ALL: (ALL, 0)}
 
-    def _figure(self, scores: Mapping[tuple[str, int], Result]) -> Figure:
-        lines = {}
-        for one in LEARNERS:
-            here = {n: scores[one, n] for n in self.sizes if (one, n) in scores}
-            ends = ([getattr(result, end) for result in here.values()] for end in ("ours", "low", "high"))
-            lines[one] = Line([float(n) for n in here], *ends)
+    def _figure(self, scores: Mapping[Key, Result]) -> Figure:
+        lines = {one: Line.of({n: scores.get((one, n)) for n in self.sizes}) for one in LEARNERS}
         if (ALL, 0) in scores:
             lines[ALL] = Line([float(n) for n in self.sizes], [scores[ALL, 0].ours] * len(self.sizes))
         title = "F1 by the number of features, with 95 % intervals"

@@ -30,7 +30,7 @@ from crfkit.metrics import token_scores
 from crfkit.objectives import Likelihood, Local
 from crfkit.optimize.classic import IterativeScaling
 from crfkit.papers.curves import curve_of, until
-from crfkit.papers.experiment import Given, Quantity, Reading
+from crfkit.papers.experiment import Given, Keyed, Quantity, Reading
 from crfkit.papers.page import Claim, Figure, Line, Page, Points, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -68,7 +68,7 @@ def pairs_of(errors: Mapping[Key, Result], one: str, other: str) -> list[tuple[f
 def _better(errors: Mapping[Key, Result], one: str, other: str, text: str) -> Claim:
     pairs = pairs_of(errors, one, other)
     if not pairs:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     won = sum(a < b for a, b in pairs)
     less = median(100.0 * (1.0 - a / b) for a, b in pairs if b > 0.0) if any(b for _, b in pairs) else 0.0
     return Claim(
@@ -81,7 +81,7 @@ def _better(errors: Mapping[Key, Result], one: str, other: str, text: str) -> Cl
 def _rise(first: Mapping[Key, Result], second: Mapping[Key, Result]) -> Claim:
     text = "errors rise with alpha"
     if not first or not second:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     low, high = (mean(one.ours for one in errors.values()) for errors in (first, second))
     return Claim(text, high > low, f"{low:.1f} % in the mean below 1/2, {high:.1f} % from there on")
 
@@ -89,7 +89,7 @@ def _rise(first: Mapping[Key, Result], second: Mapping[Key, Result]) -> Claim:
 def _slow(curves: Mapping[str, Result]) -> Claim:
     text = "Algorithm S is slow: about 500 iterations"
     if len(curves) < 2:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     fast, slow = (curves[name] for name in ("L-BFGS", "Algorithm S"))
     passed = [
         next(
@@ -183,7 +183,7 @@ def _drawn(rows: Floats, random: np.random.Generator) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class MixedOrder:
+class MixedOrder(Keyed[Key]):
     """The experiment; every run has a new source for each alpha."""
 
     threads: int | None
@@ -205,8 +205,11 @@ class MixedOrder:
 
     def quantities(self) -> list[Quantity]:
         """Return the errors at each alpha, and how well both optimizers do at one."""
-        errors = [Quantity(name, None, "generated") for name in self._keys()]
-        return [*errors, *(Quantity(self._excess(one), None, "generated") for one in OPTIMIZERS)]
+        excess = [Quantity(self._excess(one), None, "generated") for one in OPTIMIZERS]
+        return [*super().quantities(), *excess]
+
+    def _about(self, key: Key) -> str:
+        return "generated"
 
     def measure(self, quantity: Quantity, seed: int) -> float | Reading:
         """Return the share of wrong labels in percent, or the objective by iteration."""
@@ -226,7 +229,7 @@ class MixedOrder:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return Figure 3 with the claims of the paper, and the training curves."""
-        errors = {key: found[name] for name, key in self._keys().items() if name in found}
+        errors = self._known(found)
         curves = {one: found[name] for one in OPTIMIZERS if (name := self._excess(one)) in found}
         rows = [
             [f"{alpha:g}", *(with_interval(errors.get((alpha, name))) for name in MODELS)]

@@ -19,10 +19,9 @@ from crfkit.arrays import Floats, Ids
 from crfkit.estimators import GraphCRF
 from crfkit.graphs import scopes
 from crfkit.metrics.counts import ratio
-from crfkit.metrics.significance import bootstrap_counts
 from crfkit.objectives import Likelihood, MaxMargin
 from crfkit.optimize import OneSlack
-from crfkit.papers.experiment import Given, Quantity, Reading
+from crfkit.papers.experiment import Given, Keyed, Quantity, Reading
 from crfkit.papers.page import Claim, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -34,6 +33,7 @@ PAIRS = (NONE, TREE, ALL)
 LIKELIHOOD, MARGIN, LOGISTIC = "likelihood", "max-margin", "logistic regressions"
 HAMMING, SUBSET, F1 = "Hamming loss", "subset accuracy", "F1"
 MEASURES = (HAMMING, SUBSET, F1)
+Key = tuple[str, str, str]  # pairs, learner, measure
 PENALTIES = (100.0, 30.0, 10.0, 3.0)
 GAP = 0.01  # of max-margin, as a fraction of the objective
 SHARES = 10  # a run leaves out one tenth of the examples for training
@@ -84,7 +84,7 @@ def _with_one(X: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class MultiLabel:
+class MultiLabel(Keyed[Key]):
     """The experiment; a run leaves out a tenth of the examples for training."""
 
     task: Task
@@ -98,9 +98,8 @@ class MultiLabel:
         """What the numbers depend on."""
         return {"penalties": list(self.penalties), "examples": len(self.task.X)}
 
-    def quantities(self) -> list[Quantity]:
-        """Return each measure of each learner."""
-        return [Quantity(name, None, self.task.about) for name in self._keys()]
+    def _about(self, key: Key) -> str:
+        return self.task.about
 
     def measure(self, quantity: Quantity, seed: int) -> float | Reading:
         """Return a measure in percent; with the subsets that are right, one by one."""
@@ -156,7 +155,7 @@ class MultiLabel:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         learners = [*dict.fromkeys((pairs, learner) for pairs, learner, _ in self._keys().values())]
         rows = [
             [learner, pairs, *(with_interval(known.get((pairs, learner, one)), 2) for one in MEASURES)]
@@ -173,25 +172,19 @@ class MultiLabel:
             [Table("Scenes with several labels", ["trained by", "pairs", *MEASURES], rows)],
         )
 
-    def _claim(self, known: Mapping[tuple[str, str, str], Result], learner: str) -> Claim:
+    def _claim(self, known: Mapping[Key, Result], learner: str) -> Claim:
         text = f"{learner}: all pairs give more right sets of labels than independent labels"
         both = [known.get((pairs, learner, SUBSET)) for pairs in (NONE, ALL)]
         if both[0] is None or both[1] is None:
-            return Claim(text, None, "numbers are missing")
+            return Claim.missing(text)
         first = min(both[0].series)
         right = np.stack([np.array(one.series[first]["right"]) for one in both if one is not None], 1)
-        made = bootstrap_counts(
-            np.stack([right, np.ones_like(right)], -1), lambda sums: ratio(sums[..., 0], sums[..., 1]), SUBSET
+        counts = np.stack([right, np.ones_like(right)], -1)
+        return Claim.significant(
+            text, counts, lambda sums: ratio(sums[..., 0], sums[..., 1]), SUBSET, "examples of the first run"
         )
-        low, high = (100.0 * end for end in made.interval)
-        why = (
-            f"{100.0 * made.a:.1f} and {100.0 * made.b:.1f} % in the first run, "
-            f"{100.0 * made.difference:+.1f} [{low:+.1f}, {high:+.1f}], p = {made.p_value:.3f} by the paired "
-            "bootstrap over examples"
-        )
-        return Claim(text, made.difference > 0.0 and made.p_value < 0.05, why)
 
-    def _keys(self) -> dict[str, tuple[str, str, str]]:
+    def _keys(self) -> dict[str, Key]:
         learners = [
             *((pairs, learner) for learner, pairs in product((LIKELIHOOD, MARGIN), PAIRS)),
             (NONE, LOGISTIC),

@@ -229,14 +229,14 @@ class Neural:
         text = "L-BFGS on gradients of torch reaches the certified optimum of the linear CRF (0.1 %)"
         ours, best = (found.get(f"linear: objective by {who}") for who in ("torch", "crfkit"))
         if ours is None or best is None:
-            return Claim(text, None, "numbers are missing")
+            return Claim.missing(text)
         return Claim(text, ours.ours < 1.001 * best.ours, f"{ours.ours:.2f} and {best.ours:.2f}")
 
     def _better(self, found: Mapping[str, Result]) -> Claim:
         text = "with a CRF the network is better than with a softmax"
         crf, softmax = found.get(f"F1: {BIO}"), found.get(f"F1: {SOFTMAX}")
         if crf is None or softmax is None:
-            return Claim(text, None, "numbers are missing")
+            return Claim.missing(text)
         why = f"{with_interval(crf, 2)} and {with_interval(softmax, 2)}"
         apart = crf.low is None or softmax.high is None or crf.low > softmax.high
         return Claim(text, crf.ours > softmax.ours and apart, why)

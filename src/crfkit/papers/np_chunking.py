@@ -67,7 +67,7 @@ def _order(found: Mapping[str, Result]) -> Claim:
     text = "the CRF is better than the perceptron, and that one better than the MEMM"
     names = ("CRF, complete features", "averaged perceptron", "MEMM")
     if any(f"Table 2: F1, {name}" not in found for name in names):
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     crf, perceptron, memm = (found[f"Table 2: F1, {name}"].ours for name in names)
     return Claim(text, crf > perceptron > memm, f"F1 of {crf:.2f}, {perceptron:.2f} and {memm:.2f}")
 
@@ -85,7 +85,7 @@ def _tests(found: Mapping[str, Result]) -> list[Claim]:
 def _scaling(curves: Curves) -> Claim:
     text = "GIS is the only method that does not come close to the optimum"
     if not {"GIS", *_MINIMIZERS} <= {*curves}:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     best = optimum(curves)
     missed = [name for name in ("GIS", *_MINIMIZERS) if reached(curves[name], best) is None]
     gis = curves["GIS"]
@@ -100,7 +100,7 @@ def _scaling(curves: Curves) -> Claim:
 def _preconditioning(curves: Curves) -> Claim:
     text = "preconditioned CG needs the fewest passes of the CG methods, then mixed CG, then plain CG"
     if not {*_MINIMIZERS} <= {*curves}:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     best = optimum(curves)
     at = {name: reached(curves[name], best) for name in _MINIMIZERS}
     passes = [float("inf") if (one := at[name]) is None else one[0] for name in _MINIMIZERS]
@@ -116,7 +116,7 @@ def _preconditioning(curves: Curves) -> Claim:
 def _perceptron(curves: Curves) -> Claim:
     text = "the perceptron has an F1 above 93 after two sweeps"
     if "averaged perceptron" not in curves:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     score = 100.0 * curves["averaged perceptron"]["score"][1]
     return Claim(text, score > 93.0, f"{score:.2f}")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from crfkit.arrays import Floats
+from crfkit.metrics.significance import bootstrap_counts
+from crfkit.papers.results import Result
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,28 @@ class Claim:
     text: str
     holds: bool | None  #: None: there are not enough numbers yet
     why: str  #: the numbers that decide, in words
+
+    @classmethod
+    def missing(cls, text: str) -> Claim:
+        """Return a claim that is not decided yet."""
+        return cls(text, None, "numbers are missing")
+
+    @classmethod
+    def significant(
+        cls, text: str, counts: Floats, statistic: Callable[[Floats], Floats], what: str, over: str
+    ) -> Claim:
+        """Return whether the second learner is better than the first, by the paired bootstrap.
+
+        `counts` [N, 2, K] are those of both on each example; `over` says what the examples are.
+        """
+        made = bootstrap_counts(counts, statistic, what)
+        low, high = (100.0 * end for end in made.interval)
+        why = (
+            f"{what} {100.0 * made.a:.2f} and {100.0 * made.b:.2f} %, difference "
+            f"{100.0 * made.difference:+.2f} [{low:+.2f}, {high:+.2f}], p = {made.p_value:.3f} by the paired "
+            f"bootstrap over {over}"
+        )
+        return cls(text, made.difference > 0.0 and made.p_value < 0.05, why)
 
     def __str__(self) -> str:
         answer = "not decided yet" if self.holds is None else "holds" if self.holds else "does not hold"
@@ -54,6 +78,13 @@ class Line:
     y: Sequence[float]
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
+
+    @classmethod
+    def of(cls, results: Mapping[int, Result | None] | Mapping[float, Result | None]) -> Line:
+        """Return the means and intervals of results by their x; what is not measured yet is left out."""
+        known = {float(x): one for x, one in results.items() if one is not None}
+        y, low, high = ([getattr(one, end) for one in known.values()] for end in ("ours", "low", "high"))
+        return cls([*known], y, low, high)
 
 
 @dataclass(frozen=True)

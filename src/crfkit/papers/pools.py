@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from crfkit.data.dataset import Dataset
-from crfkit.data.formats.columns import Columns
 from crfkit.estimators import ChainCRF
 from crfkit.estimators.classic import OpinionPool
-from crfkit.features import Extractor, Recipe
 from crfkit.objectives import Likelihood
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.corpora import Rows, dataset
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
 from crfkit.papers.results import Result
@@ -35,6 +34,7 @@ POOLS: dict[str, dict[str, Any]] = {
 LEARNERS = (PLAIN, PENALIZED, *POOLS)
 PENALTIES = (10.0, 1.0, 0.1, 0.01)
 NEAR = 0.5  # points of F1 that count as comparable
+NAMES = ("w", "p", "y")
 LABELS = ("O", "B-X", "B-Y", "B-Z")  # of generated sentences
 
 TEMPLATE = (
@@ -67,14 +67,9 @@ def make(given: Given) -> Pools:
     entities = _task(
         "entities",
         "conll2002 esp: Spanish names, 300 sentences of testa to choose on, 1,000 of testb to test on",
-        [
-            [*given.columns(f"conll2002/esp.{name}.gz", ["w", "p", "y"])]
-            for name in ("train", "testa", "testb")
-        ],
+        [[*given.columns(f"conll2002/esp.{name}.gz", NAMES)] for name in ("train", "testa", "testb")],
     )
-    chunks, test = (
-        [*given.columns(f"conll2000/{name}.txt.gz", ["w", "p", "y"])] for name in ("train", "test")
-    )
+    chunks, test = ([*given.columns(f"conll2000/{name}.txt.gz", NAMES)] for name in ("train", "test"))
     phrases = _task(
         "chunks",
         "conll2000: English phrases, the last 300 training sentences to choose on, 1,000 of test to test on",
@@ -83,23 +78,17 @@ def make(given: Given) -> Pools:
     return Pools([entities, phrases], given, (125, 250, 500, 1000), 2)
 
 
-def _rows(given: Given, path: str) -> list[Any]:
-    return [*given.columns(path, ["w", "p", "y"])]
-
-
-def _task(name: str, about: str, parts: Sequence[list[Any]]) -> Task:
-    extract = Extractor(Recipe.parse(TEMPLATE), label="y")
+def _task(name: str, about: str, parts: Sequence[Rows]) -> Task:
     few = zip(parts, (4000, 300, 1000), strict=True)
-    made = [extract(Columns.from_rows(rows[:most], names=["w", "p", "y"])) for rows, most in few]
-    return Task(name, about, *made)
+    return Task(name, about, *(dataset(rows[:most], NAMES, TEMPLATE) for rows, most in few))
 
 
 def _generated() -> Task:
     """Return sentences of words that show their label with errors, and much that means nothing."""
     rng = np.random.default_rng(0)
-    rows = []
+    rows: Rows = []
     for _ in range(300):
-        row = []
+        row: list[tuple[str, ...]] = []
         for label in rng.choice(LABELS, rng.integers(3, 8), p=[0.4, 0.2, 0.2, 0.2]):
             kind = label if rng.random() < 0.7 else rng.choice(LABELS)
             row.append((f"{kind}{rng.integers(0, 30)}", str(rng.integers(0, 9)), str(label)))
@@ -109,7 +98,7 @@ def _generated() -> Task:
 
 
 @dataclass(frozen=True)
-class Pools:
+class Pools(Keyed[Key]):
     """The experiment on some tasks."""
 
     tasks: Sequence[Task]
@@ -122,15 +111,10 @@ class Pools:
         """What the numbers depend on."""
         return {"penalties": list(PENALTIES), "sentences": list(self.sizes), "template": TEMPLATE}
 
-    def quantities(self) -> list[Quantity]:
-        """Return the F1 of each learner by the number of sentences."""
-        about = {task.name: task.about for task in self.tasks}
-        return [Quantity(name, None, about[key[0]]) for name, key in self._keys().items()]
-
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return the F1 of segments on the test sentences, in percent."""
         name, learner, size = self._keys()[quantity.name]
-        task = next(task for task in self.tasks if task.name == name)
+        task = self._task(name)
         crf = self._fitted(learner, task.sentences(seed, size), task.dev, seed)
         return 100.0 * crf.score(task.test)
 
@@ -147,7 +131,7 @@ class Pools:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the table, the figure, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         rows = [
             [task.name, str(size), *(with_interval(known.get((task.name, one, size))) for one in LEARNERS)]
             for task, size in product(self.tasks, self.sizes)
@@ -173,7 +157,7 @@ class Pools:
             (PENALIZED, f"pools are as good as the regularized chain, within {NEAR:g} of F1", -NEAR),
         )
         if any((name, one, size) not in known for (name, size), one in product(cases, LEARNERS)):
-            return [Claim(text, None, "numbers are missing") for _, text, _ in texts]
+            return [Claim.missing(text) for _, text, _ in texts]
         made = []
         for rival, text, least in texts:
             gains = {

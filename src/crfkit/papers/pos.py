@@ -171,7 +171,7 @@ def _claims(found: Mapping[str, Result]) -> list[Claim]:
     ):
         one, other = (_error(found, name, new) for name in (better, worse))
         if one is None or other is None:
-            made.append(Claim(text, None, "numbers are missing"))
+            made.append(Claim.missing(text))
         else:
             made.append(Claim(text, one < other, f"{better} {one:.2f} %, {worse} {other:.2f} %"))
     return [*made, _spelling(found), _starts(found)]
@@ -192,7 +192,7 @@ def _spelling(found: Mapping[str, Result]) -> Claim:
     for name, new in (("MEMM", False), ("CRF", False), ("MEMM", True), ("CRF", True)):
         before, after = _error(found, name, new), _error(found, f"{name}+", new)
         if before is None or after is None:
-            return Claim(text, None, "numbers are missing")
+            return Claim.missing(text)
         gains.append(100.0 * (1.0 - after / before) if before else 0.0)
     return Claim(
         text,
@@ -205,7 +205,7 @@ def _starts(found: Mapping[str, Result]) -> Claim:
     text = "the training of CRF+ is shorter from the weights of MEMM+ than from zero"
     zero, memm = (found.get(f"passes of L-BFGS for CRF+ from {start}") for start in STARTS)
     if zero is None or memm is None:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     return Claim(
         text,
         memm.ours < zero.ours,

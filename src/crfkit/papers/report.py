@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from crfkit import __version__
+from crfkit.arrays import Floats
 from crfkit.data.sink import write_bytes
+from crfkit.metrics.counts import ratio
 from crfkit.papers.page import Figure, Line, Page, Pictures, Points, Table
 from crfkit.papers.registry import Entry
 from crfkit.papers.results import Result
@@ -44,6 +46,11 @@ def with_interval(result: Result | None, digits: int = 1) -> str:
         return "-"
     spread = "" if result.high is None else f" ± {result.high - result.ours:.{digits}f}"
     return f"{result.ours:.{digits}f}{spread}"
+
+
+def f1_of_counts(counts: Floats) -> Floats:
+    """Return F1 of right, found and true units [..., 3]."""
+    return ratio(2.0 * counts[..., 0], counts[..., 1] + counts[..., 2])
 
 
 def write_report(

@@ -22,7 +22,7 @@ from crfkit.linear.objective import Objective
 from crfkit.metrics import mcnemar
 from crfkit.objectives import Likelihood, PseudoLikelihood
 from crfkit.optimize import LBFGS
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.linked import Linked, generated, linked
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
 from crfkit.papers.report import with_interval
@@ -43,6 +43,7 @@ BOTH = (
 ACCURACY, GROUND, LEARN, FACTORS = "accuracy", "seconds to ground", "seconds to learn", "factors"
 WEIGHT, CHANCE = "weight of the rule of citations", "p by McNemar's test against words alone"
 ALONE, PLAIN = "words", "cliques by hand"
+Key = tuple[str, str, str]  # data, program, what is measured
 SPEED = "seconds to ground clauses of shared citations, by their number"
 
 
@@ -81,7 +82,7 @@ def make(given: Given) -> RulesExperiment:
 
 
 @dataclass(frozen=True)
-class RulesExperiment:
+class RulesExperiment(Keyed[Key]):
     """The experiment on some sets of documents."""
 
     data: Sequence[Linked]
@@ -97,8 +98,11 @@ class RulesExperiment:
 
     def quantities(self) -> list[Quantity]:
         """Return what each program gives on each set, and the seconds of grounding by size."""
-        made = [Quantity(name, None, key[0]) for name, key in self._keys().items()]
-        return [*made, *(Quantity(f"{SPEED}: {n:,}", None, "generated") for n in self.sizes)]
+        seconds = [Quantity(f"{SPEED}: {n:,}", None, "generated") for n in self.sizes]
+        return [*super().quantities(), *seconds]
+
+    def _about(self, key: Key) -> str:
+        return key[0]
 
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return one number of a program that is learned once, or the seconds of grounding."""
@@ -118,8 +122,8 @@ class RulesExperiment:
             self.learned[key] = _learn(data, PROGRAMS[program], seed, self.given.threads)
         return self.learned[key]
 
-    def _keys(self) -> dict[str, tuple[str, str, str]]:
-        made: dict[str, tuple[str, str, str]] = {}
+    def _keys(self) -> dict[str, Key]:
+        made: dict[str, Key] = {}
         for data in self.data:
             for name, program in PROGRAMS.items():
                 asked = [ACCURACY, GROUND, LEARN, FACTORS]
@@ -130,7 +134,7 @@ class RulesExperiment:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, the figure, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         speed = {n: found[f"{SPEED}: {n:,}"] for n in self.sizes if f"{SPEED}: {n:,}" in found}
         digits = {ACCURACY: 1, FACTORS: 0, GROUND: 3, LEARN: 2, WEIGHT: 2}
         rows = [
@@ -159,16 +163,14 @@ class RulesExperiment:
             figures,
         )
 
-    def _claims(
-        self, known: Mapping[tuple[str, str, str], Result], speed: Mapping[int, Result]
-    ) -> list[Claim]:
+    def _claims(self, known: Mapping[Key, Result], speed: Mapping[int, Result]) -> list[Claim]:
         texts = (
             "rules of citations classify better than words alone, significantly in each run",
             "the rules give what cliques by hand give",
             "a million ground clauses take less than a second",
         )
         if any(key not in known for key in self._keys().values()) or len(speed) < len(self.sizes):
-            return [Claim(text, None, "numbers are missing") for text in texts]
+            return [*map(Claim.missing, texts)]
         links = "words, citations"
         gain, odds, apart = {}, {}, {}
         for data in self.data:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from crfkit.papers.experiment import Given, Quantity
+from crfkit.papers.experiment import Given, Keyed, Quantity
 from crfkit.papers.page import Figure, Line, Page, Table
 from crfkit.papers.report import number, with_interval
 from crfkit.papers.results import Result
@@ -67,7 +67,7 @@ def make(given: Given) -> SemiNER:
 
 
 @dataclass(frozen=True)
-class SemiNER:
+class SemiNER(Keyed[Key]):
     """The experiment on some tasks."""
 
     tasks: Sequence[Task]
@@ -82,15 +82,13 @@ class SemiNER:
         """What the numbers depend on."""
         return {"l2": list(PENALTIES), "documents": {task.name: len(task.documents) for task in self.tasks}}
 
-    def quantities(self) -> list[Quantity]:
-        """Return the cells of both tables and the points of the figure."""
-        data = {task.name: task.data for task in self.tasks}
-        return [Quantity(name, _paper(key), data[key[0]]) for name, key in self._keys().items()]
+    def _paper(self, key: Key) -> float | None:
+        return _paper(key)
 
     def measure(self, quantity: Quantity, seed: int) -> float:
         """Return the F1 of spans, in percent, on the documents that are held out."""
         name, learner, dictionary, order, share = self._keys()[quantity.name]
-        task = next(task for task in self.tasks if task.name == name)
+        task = self._task(name)
         train, test = task.split(seed, share)
         internal, external = dictionary in ("internal", "both"), dictionary in ("external", "both")
         asked = Learner(learner, order, internal, external, self._penalty(task, seed))
@@ -106,7 +104,7 @@ class SemiNER:
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return the tables, the figure, and which claims of the paper hold."""
         names = [task.name for task in self.tasks]
-        scores = {key: found[name] for name, key in self._keys().items() if name in found}
+        scores = self._known(found)
         return Page(
             self._notes(),
             claims(scores, names, SHARE, self.shares, self.orders),
@@ -128,7 +126,7 @@ class SemiNER:
 
     def _notes(self) -> list[str]:
         sizes = "\n".join(
-            f"- {task.name}: {task.data}; {len(task.documents)} documents, "
+            f"- {task.name}: {task.about}; {len(task.documents)} documents, "
             f"{sum(len(one.words) for one in task.documents):,} words, "
             f"{sum(len(one.spans) for one in task.documents):,} entities, "
             f"{100.0 * _listed(task):.0f} % of them word for word in the external dictionary of "
@@ -191,10 +189,6 @@ def _figure(tasks: Sequence[str], found: Mapping[Key, Result], shares: Sequence[
     for task in (task for task in CURVES if task in tasks):
         panels[task] = {}
         for curve, learner, kind in CURVED:
-            known = {s: found[k] for s in shares if (k := (task, learner, kind, 1, s)) in found}
-            means, low, high = (
-                [getattr(one, end) for one in known.values()] for end in ("ours", "low", "high")
-            )
-            panels[task][curve] = Line([*known], means, low, high)
+            panels[task][curve] = Line.of({s: found.get((task, learner, kind, 1, s)) for s in shares})
     title = "Figure 1: F1 by the share of the documents that is trained on, with 95 % intervals"
     return Figure("figure-1", title, "share of the documents", "F1 of spans", panels)

@@ -134,7 +134,7 @@ def _orders(found: Scores, tasks: Sequence[str], share: float, orders: Sequence[
     }
     known = [task for task in tasks if all((task, *kind) in score for kind in kinds)]
     if not known:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     gains = [score[t, c, k] - score[t, c, 1] for t, c, k in product(known, CHAINS, orders)]
     won = sum(
         found[t, SEMI, "none", 1, share].ours > max(score[t, chain, order] for chain, order in kinds)
@@ -161,7 +161,7 @@ def _curves(found: Scores, tasks: Sequence[str], shares: Sequence[float]) -> Cla
             first, last = (max(scores) - min(scores) for scores in ends)
             ranges[task] = first, last
     if not ranges:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     told = ", ".join(f"{task} {first:.1f} to {last:.1f}" for task, (first, last) in ranges.items())
     return Claim(
         text,

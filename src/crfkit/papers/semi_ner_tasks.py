@@ -60,7 +60,7 @@ class Task:
 
     name: str  #: as the paper has it
     label: str  #: of the entities
-    data: str  #: what the documents are, in a few words
+    about: str  #: what the documents are, in a few words
     documents: Sequence[Document]
     dictionary: Sequence[str]
 

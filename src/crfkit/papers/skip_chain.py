@@ -23,14 +23,12 @@ from crfkit.inference.methods import BeliefPropagation
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import graph_layout
 from crfkit.linear.layout import Layout
-from crfkit.metrics.counts import ratio
-from crfkit.metrics.significance import bootstrap_counts
 from crfkit.models.graph_model import GraphModel
 from crfkit.objectives import Likelihood
-from crfkit.papers.experiment import Given, Quantity, Reading
+from crfkit.papers.experiment import Given, Keyed, Quantity, Reading
 from crfkit.papers.mails import Mails, generated_mails, seminar_mails
 from crfkit.papers.page import Claim, Figure, Line, Page, Table
-from crfkit.papers.report import number, with_interval
+from crfkit.papers.report import f1_of_counts, number, with_interval
 from crfkit.papers.results import Result
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
@@ -48,6 +46,7 @@ PAPER = {
     (CHAIN, MISSED): (12.6, 3.2, 6.4, 30.2),
     (SKIP, MISSED): (17.0, 5.2, 0.6, 4.8),
 }
+Key = tuple[str, str, str]  # learner, measure, field
 PENALTIES = (3.0, 1.0, 0.3)
 SKIP_PENALTIES = (100.0, 30.0, 10.0)  # of weights of pairs in the skip-chain
 FOLDS = 5
@@ -69,7 +68,7 @@ def make(given: Given) -> SkipChain:
 
 
 @dataclass(frozen=True)
-class SkipChain:
+class SkipChain(Keyed[Key]):
     """The experiment on some mails; a run is a fold."""
 
     mails: Mails
@@ -90,9 +89,13 @@ class SkipChain:
 
     def quantities(self) -> list[Quantity]:
         """Return the cells of both tables, and the gain."""
-        about = self.mails.about
-        made = [Quantity(name, _paper(key), about) for name, key in self._keys().items()]
-        return [*made, Quantity(GAIN, 3.1, about)]
+        return [*super().quantities(), Quantity(GAIN, 3.1, self.mails.about)]
+
+    def _about(self, key: Key) -> str:
+        return self.mails.about
+
+    def _paper(self, key: Key) -> float:
+        return _paper(key)
 
     def measure(self, quantity: Quantity, seed: int) -> float | Reading:
         """Return an F1 of tokens in percent, a number of tokens, or the gain, of the fold of a seed."""
@@ -101,14 +104,14 @@ class SkipChain:
         found = self.found[seed]
         if quantity.name == GAIN:
             both = np.stack([found[learner].counts[:, -1] for learner in LEARNERS], 1)  # [mails, 2, 3]
-            chain, skip = _f1(both.sum(0)).tolist()
+            chain, skip = f1_of_counts(both.sum(0)).tolist()
             names = [f"{learner}, {part}" for learner in LEARNERS for part in ("right", "found", "true")]
             columns = both.reshape(len(both), -1).T.tolist()
             return Reading(100.0 * (skip - chain), dict(zip(names, columns, strict=True)))
         learner, measure, name = self._keys()[quantity.name]
         if measure == MISSED:
             return float(found[learner].missed[self.mails.fields.index(name)])
-        each = 100.0 * _f1(found[learner].counts.sum(0))  # [fields]
+        each = 100.0 * f1_of_counts(found[learner].counts.sum(0))  # [fields]
         return float(each.mean() if name == OVERALL else each[self.mails.fields.index(name)])
 
     def _learned(self, fold: int) -> dict[str, Found]:
@@ -134,7 +137,7 @@ class SkipChain:
         )
 
     def _mean_f1(self, mails: Pointers, found: Ids) -> float:
-        return float(_f1(self._compared(mails, found).counts.sum(0)).mean())
+        return float(f1_of_counts(self._compared(mails, found).counts.sum(0)).mean())
 
     def _chain(self, train: Pointers, l2: float) -> ChainCRF:
         X, y = self._sequences(train)
@@ -201,7 +204,7 @@ class SkipChain:
 
     def page(self, found: Mapping[str, Result]) -> Page:
         """Return both tables, the figure, and what follows."""
-        known = {key: found[name] for name, key in self._keys().items() if name in found}
+        known = self._known(found)
         fields = self.mails.fields
         return Page(
             [
@@ -221,29 +224,22 @@ class SkipChain:
             [_figure(fields, known)] if known else [],
         )
 
-    def _claims(self, known: Mapping[tuple[str, str, str], Result], gain: Result | None) -> list[Claim]:
+    def _claims(self, known: Mapping[Key, Result], gain: Result | None) -> list[Claim]:
         texts = (
             "the skip-chain finds speakers better",
             "fewer tokens of speakers are mislabeled though the same word is right elsewhere in the mail",
         )
         missed = [known.get((learner, MISSED, self.mails.fields[-1])) for learner in LEARNERS]
         if gain is None or missed[0] is None or missed[1] is None:
-            return [Claim(text, None, "numbers are missing") for text in texts]
+            return [*map(Claim.missing, texts)]
         counts = np.concatenate([np.array([*one.values()]).T for one in gain.series.values()])
-        made = bootstrap_counts(counts.reshape(-1, 2, 3), _f1, "F1")
-        low, high = (100.0 * end for end in made.interval)
-        why = (
-            f"F1 of all mails {100.0 * made.a:.1f} and {100.0 * made.b:.1f}, difference "
-            f"{100.0 * made.difference:+.1f} [{low:+.1f}, {high:+.1f}], p = {made.p_value:.3f} by the paired "
-            "bootstrap over mails"
-        )
         fewer = f"{missed[0].ours:.1f} in the chain, {missed[1].ours:.1f} in the skip-chain, by fold"
         return [
-            Claim(texts[0], made.difference > 0.0 and made.p_value < 0.05, why),
+            Claim.significant(texts[0], counts.reshape(-1, 2, 3), f1_of_counts, "F1", "mails"),
             Claim(texts[1], missed[1].ours < missed[0].ours, fewer),
         ]
 
-    def _keys(self) -> dict[str, tuple[str, str, str]]:
+    def _keys(self) -> dict[str, Key]:
         tables = {F1: ("Table 1.2", (*self.mails.fields, OVERALL)), MISSED: ("Table 1.3", self.mails.fields)}
         return {
             f"{table}: {learner}, {name}": (learner, measure, name)
@@ -252,16 +248,11 @@ class SkipChain:
         }
 
 
-def _f1(counts: Floats) -> Floats:
-    """Return F1 of right, found and true tokens [..., 3]."""
-    return ratio(2.0 * counts[..., 0], counts[..., 1] + counts[..., 2])
-
-
 def _listed(penalties: tuple[float, ...]) -> str:
     return ", ".join(f"{one:g}" for one in penalties)
 
 
-def _paper(key: tuple[str, str, str]) -> float:
+def _paper(key: Key) -> float:
     learner, measure, name = key
     return PAPER[learner, measure][("stime", "etime", "location", "speaker", OVERALL).index(name)]
 
@@ -284,9 +275,7 @@ def _from_chain(chain: ChainCRF, layout: Layout) -> Floats:
     return w
 
 
-def _table(
-    title: str, measure: str, names: tuple[str, ...], known: Mapping[tuple[str, str, str], Result]
-) -> Table:
+def _table(title: str, measure: str, names: tuple[str, ...], known: Mapping[Key, Result]) -> Table:
     header = ["learner", *(f"{name}, {who}" for name in names for who in ("paper", "ours"))]
     rows = []
     for learner in LEARNERS:
@@ -295,7 +284,7 @@ def _table(
     return Table(title, header, rows)
 
 
-def _figure(fields: tuple[str, ...], known: Mapping[tuple[str, str, str], Result]) -> Figure:
+def _figure(fields: tuple[str, ...], known: Mapping[Key, Result]) -> Figure:
     panels: dict[str, dict[str, Line]] = {}
     for name in fields:
         panels[name] = {}

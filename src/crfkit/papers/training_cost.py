@@ -238,7 +238,7 @@ def _generated(n: int, labels: int) -> list[Sentence]:
 def _claim(task: Task, time: Result | None) -> Claim:
     text = f"{task.name}: training takes {'under two hours' if task.under else 'over a week'}"
     if time is None:
-        return Claim(text, None, "numbers are missing")
+        return Claim.missing(text)
     return Claim(text, (time.ours < task.paper) is task.under, f"{60.0 * time.ours:.1f} seconds here")
 
 
