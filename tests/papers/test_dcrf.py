@@ -1,24 +1,10 @@
-"""The experiment on dynamic CRFs, quick."""
+"""The experiment on dynamic CRFs."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import numpy as np
 
 from crfkit.papers.dcrf import Found
-from tests.cases.cli import run
-
-
-def test_quick_from_end_to_end(tmp_path: Path) -> None:
-    run("reproduce", "dcrf", "--quick", "-o", tmp_path, "--jobs", "1")
-    found = {row["quantity"]: row["ours"] for row in json.loads((tmp_path / "results.json").read_text())}
-    assert len(found) == 2 * (4 * 4 + 1)
-    for size in (60, 240):
-        joint, apart = (found[f"{size} sentences: {one}, both"] for one in ("factorial CRF", "two chains"))
-        assert joint > apart
-    assert "not decided yet" not in (tmp_path / "report.md").read_text()
 
 
 def test_measures() -> None:

@@ -1,24 +1,10 @@
-"""The experiment on grids of pixels, quick."""
+"""The experiment on grids of pixels."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import numpy as np
 
 from crfkit.papers.images import generated_images
-from tests.cases.cli import run
-
-
-def test_quick_from_end_to_end(tmp_path: Path) -> None:
-    run("reproduce", "grid", "--quick", "-o", tmp_path, "--jobs", "1")
-    found = {row["quantity"]: row["ours"] for row in json.loads((tmp_path / "results.json").read_text())}
-    assert len(found) == 8
-    assert all(75.0 < value < 100.0 for name, value in found.items() if name.endswith("pixels"))
-    text = (tmp_path / "report.md").read_text()
-    assert "not decided yet" not in text
-    assert (tmp_path / "areas-images.png").exists() == ("areas-images.png" in text)
 
 
 def test_batches_of_images() -> None:

@@ -1,25 +1,10 @@
-"""The experiment on skip-chains, quick, and the features of its mails."""
+"""The experiment on skip-chains: the features of its mails."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import numpy as np
 
 from crfkit.papers.mails import Mails
-from tests.cases.cli import run
-
-
-def test_quick_from_end_to_end(tmp_path: Path) -> None:
-    run("reproduce", "skip-chain", "--quick", "-o", tmp_path, "--jobs", "1")
-    found = {row["quantity"]: row["ours"] for row in json.loads((tmp_path / "results.json").read_text())}
-    assert len(found) == 19
-    assert found["Table 1.2: skip-chain, speaker"] > found["Table 1.2: linear chain, speaker"] + 10.0
-    assert found["Table 1.3: skip-chain, speaker"] < found["Table 1.3: linear chain, speaker"]
-    text = (tmp_path / "report.md").read_text()
-    assert "not decided yet" not in text
-    assert (tmp_path / "folds.png").exists() == ("folds.png" in text)
 
 
 def mails(text: str) -> Mails:
