@@ -20,7 +20,7 @@ from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import are_docs, is_text, itemized
 from crfkit.models.results import Candidate, LabelProba, PerSequence, Span
 from crfkit.models.scores import Decoding
-from crfkit.models.unsure import Uncertainty, uncertainty
+from crfkit.models.uncertainty import Uncertainty, uncertainty
 from crfkit.models.weights import WeightTable
 from crfkit.structures.gold import Path
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from crfkit.models.graph_model import GraphModel
     from crfkit.models.model import SequenceModel
     from crfkit.models.tagger import Tagger
-    from crfkit.models.unsure import uncertainty
+    from crfkit.models.uncertainty import uncertainty
 
 __all__ = ["Explanation", "GraphModel", "Model", "SequenceModel", "Tagger", "files", "uncertainty"]
 

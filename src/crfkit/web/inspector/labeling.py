@@ -28,7 +28,7 @@ from crfkit.estimators.adapting import adapt
 from crfkit.models.documents import scheme_of
 from crfkit.models.model import SequenceModel
 from crfkit.models.reading import read
-from crfkit.models.unsure import uncertainty
+from crfkit.models.uncertainty import uncertainty
 from crfkit.tags.schemes import OUTSIDE
 from crfkit.tags.segments import to_tags
 from crfkit.training.events import Begin, Event, Finished, Progress
