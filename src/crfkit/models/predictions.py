@@ -166,7 +166,7 @@ class Predictions(Scoring):
             found: Any = labeled_docs(cast("Any", self), X, given, method, constraints, infeasible, threads)
             return cast("PerSequence[list[str]]", found)
         if given is None and method is None and constraints is None:
-            from crfkit.models.quick import labels_of_each
+            from crfkit.models.decoding import labels_of_each
 
             each = labels_of_each(cast("SequenceModel", self), X, threads)
             if each is not None:

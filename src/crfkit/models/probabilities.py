@@ -44,7 +44,7 @@ class Probabilities(Scoring):
         ((0, 2, 'LOC'), True)
         """
         from crfkit.models.confidence import segment_confidence
-        from crfkit.models.quick import spans_of_each
+        from crfkit.models.decoding import spans_of_each
 
         if are_docs(X):
             return PerSequence([[*doc.spans] for doc in cast("SequenceModel", self).pipe(X, threads=threads)])

@@ -17,9 +17,9 @@ from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.features.items import ItemExtractor
+from crfkit.models.decoding import SURE, UNCLEAR, span_names
 from crfkit.models.known import Watch
 from crfkit.models.model import SequenceModel
-from crfkit.models.quick import SURE, UNCLEAR, span_names
 from crfkit.models.reader import Reader
 from crfkit.models.results import Span
 
