@@ -11,7 +11,7 @@ import pytest
 from crfkit import ChainCRF, HiddenChainCRF, SemiCRF
 from crfkit.constraints import AtMostOnce, Scheme
 from crfkit.errors import InfeasibleError
-from crfkit.models.fixed import fixed_tokens
+from crfkit.models.marked_spans import fixed_tokens
 from crfkit.tags.segments import runs_of, spans
 from tests.cases.documents import DOCS
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from crfkit.inference.constrained.kinds import GlobalConstraint
-    from crfkit.models.fixed import Fixed
+    from crfkit.models.marked_spans import MarkedSpan
     from crfkit.models.model import SequenceModel
     from crfkit.text.doc import Doc
     from crfkit.text.offsets import Unit
@@ -116,7 +116,7 @@ class Texts:
         given = checked_text(text)
         cut = spec.cut(given)
         if fixed:
-            from crfkit.models.fixed import fixed_tokens
+            from crfkit.models.marked_spans import fixed_tokens
 
             marked = fixed_tokens(fixed, given if isinstance(given, str) else given.text, cut.offsets)
             return self._answer(given, cut, self._marked(given, cut, spec, marked, constraints, threads))
@@ -281,7 +281,7 @@ class Texts:
         given: str | Doc,
         cut: Cut,
         spec: TextSpec,
-        fixed: Sequence[Fixed],
+        fixed: Sequence[MarkedSpan],
         constraints: Iterable[GlobalConstraint] | None,
         threads: int | None,
     ) -> list[Any]:
@@ -299,7 +299,7 @@ class Texts:
         self,
         words: list[list[str]],
         spec: TextSpec,
-        fixed: Sequence[Fixed] | None,
+        fixed: Sequence[MarkedSpan] | None,
         constraints: Iterable[GlobalConstraint] | None,
         threads: int | None,
     ) -> list[Any]:
@@ -313,7 +313,7 @@ class Texts:
         batch = model.batch_of(X, threads=threads)
         allowed = None
         if fixed:
-            from crfkit.models.fixed import allowed_by
+            from crfkit.models.marked_spans import allowed_by
 
             allowed = allowed_by(model, fixed, batch.seq_ptr)
         if self._ways.sure:

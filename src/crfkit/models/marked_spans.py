@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crfkit.models.model import SequenceModel
 
 
-class Fixed(NamedTuple):
+class MarkedSpan(NamedTuple):
     """A marked span, in tokens."""
 
     first: int
@@ -29,19 +29,19 @@ class Fixed(NamedTuple):
     label: str
 
 
-def fixed_tokens(given: Sequence[Any], text: str, offsets: Pointers) -> list[Fixed]:
+def fixed_tokens(given: Sequence[Any], text: str, offsets: Pointers) -> list[MarkedSpan]:
     """Return marked spans of characters as spans of tokens; refuse those that do not fit.
 
     Examples
     --------
     >>> fixed_tokens([(0, 8, "PER")], "Ana Ruiz ran", np.array([[0, 3], [4, 8], [9, 12]]))
-    [Fixed(first=0, end=2, label='PER')]
+    [MarkedSpan(first=0, end=2, label='PER')]
     """
     begins, ends = (
         {int(a): t for t, a in enumerate(offsets[:, 0])},
         {int(b): t for t, b in enumerate(offsets[:, 1])},
     )
-    made: list[Fixed] = []
+    made: list[MarkedSpan] = []
     for one in given:
         if isinstance(one, str) or not isinstance(one, Sequence) or len(one) not in (3, 4):
             raise TypeError(f"fixed has {one!r:.60}, expected (start, end, label), such as (0, 4, 'PER')")
@@ -61,7 +61,7 @@ def fixed_tokens(given: Sequence[Any], text: str, offsets: Pointers) -> list[Fix
                 f"fixed has ({start}, {end}, {label!r:.40}), {inner!r:.60}, which does not begin and end "
                 f"with tokens; those there are {tokens}"
             )
-        made.append(Fixed(begins[a], ends[b] + 1, label))
+        made.append(MarkedSpan(begins[a], ends[b] + 1, label))
     made.sort()
     for before, after in pairwise(made):
         if after.first < before.end:
@@ -69,12 +69,12 @@ def fixed_tokens(given: Sequence[Any], text: str, offsets: Pointers) -> list[Fix
     return made
 
 
-def allowed_by(model: SequenceModel, fixed: Sequence[Fixed], seq_ptr: Pointers) -> Sets:
+def allowed_by(model: SequenceModel, fixed: Sequence[MarkedSpan], seq_ptr: Pointers) -> Sets:
     """Return the labels that positions may have beside marked spans, which lie within sequences."""
     return _of_segments(model, fixed, seq_ptr) if model.segmental else _of_tokens(model, fixed, seq_ptr)
 
 
-def _of_segments(model: SequenceModel, fixed: Sequence[Fixed], seq_ptr: Pointers) -> Sets:
+def _of_segments(model: SequenceModel, fixed: Sequence[MarkedSpan], seq_ptr: Pointers) -> Sets:
     names, P = list(model.structure.labels), int(seq_ptr[-1])
     mask = np.ones((P, len(names)), np.bool_)  # [P, L]
     begin, inside = np.zeros((2, P), np.bool_)
@@ -88,7 +88,7 @@ def _of_segments(model: SequenceModel, fixed: Sequence[Fixed], seq_ptr: Pointers
     return Sets(seq_ptr, mask, begin, inside)
 
 
-def _of_tokens(model: SequenceModel, fixed: Sequence[Fixed], seq_ptr: Pointers) -> Sets:
+def _of_tokens(model: SequenceModel, fixed: Sequence[MarkedSpan], seq_ptr: Pointers) -> Sets:
     """Return the labels of a chain: inside of a span those that spell it, beside it those that end it."""
     states = model.states
     names = model.answers if states is not None else model.structure.labels
