@@ -114,7 +114,7 @@ class Asked:
 
         `kind` is the only one whose labels count, `each` their log probabilities for "log_prob".
         """
-        from crfkit.models.judged_graphs import compared_graphs
+        from crfkit.models.graph_comparison import compared_graphs
 
         return compared_graphs(self.batch, found, metric, kind, each)
 

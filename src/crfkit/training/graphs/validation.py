@@ -11,8 +11,8 @@ from crfkit.arrays import Floats
 from crfkit.inference.methods.auto import Auto
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
+from crfkit.models.graph_comparison import compared_graphs
 from crfkit.models.graph_model import GraphMetric, GraphModel, log_prob
-from crfkit.models.judged_graphs import compared_graphs
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graphs.data import checked_graphs
 from crfkit.training.runs.run import Validation
