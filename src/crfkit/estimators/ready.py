@@ -25,8 +25,8 @@ from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.metrics.comparison import name_of
 from crfkit.metrics.rule import AUTO, LOG_PROB
-from crfkit.models.graph_asked import AskedOfSamples
 from crfkit.models.graph_model import GraphMetric, GraphModel
+from crfkit.models.graph_queries import QueriedSamples
 from crfkit.models.grounding import Grounding, Samples
 from crfkit.models.model import Metric
 from crfkit.models.reading import itemized
@@ -139,7 +139,7 @@ class ReadyMade(GraphQueries, Trained):
         metric = self._metric(None)
         if metric == LOG_PROB:
             return held, metric
-        asked = AskedOfSamples(held, grounding, samples)
+        asked = QueriedSamples(held, grounding, samples)
 
         def judge(_: Mapping[str, Ids], found: Mapping[str, Ids]) -> float:
             return asked.compared(y, found, metric, None, None).score()

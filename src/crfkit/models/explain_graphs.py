@@ -21,15 +21,15 @@ from crfkit.arrays import Ids
 from crfkit.inference.methods.method import Method
 from crfkit.models.explain import entry
 from crfkit.models.explanation import At, Contribution, Decision, Explanation, place_of
-from crfkit.models.graph_asked import Asked
 from crfkit.models.graph_model import Given, GraphModel
+from crfkit.models.graph_queries import QueriedGraphs
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.cliques import Clique
 
 
 def explain_graph(
     model: GraphModel,
-    asked: Asked,
+    asked: QueriedGraphs,
     at: Any = None,
     *,
     given: Given = None,
@@ -86,7 +86,7 @@ def explain_graph(
 class _Names:
     """Labels and variables of one graph as people call them."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: QueriedGraphs) -> None:
         self.asked = asked
 
     def place(self, flat: int) -> At:

@@ -20,7 +20,7 @@ from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.models.base import FittedBy, Model
 from crfkit.models.graph_answers import PerGraph
-from crfkit.models.graph_asked import Asked, AskedOfSamples, known_attributes
+from crfkit.models.graph_queries import QueriedGraphs, QueriedSamples, known_attributes
 from crfkit.models.results import Candidate
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph
@@ -146,18 +146,18 @@ class GraphModel(Restored, Model):
             )
         return replace(asked.batch, label=label)
 
-    def _asked(self, X: Any, threads: int | None = None) -> Asked:
+    def _asked(self, X: Any, threads: int | None = None) -> QueriedGraphs:
         """Return X as graphs, with the form of answers about them."""
         if isinstance(X, GraphBatch):
-            return Asked(self.fitted(X))
+            return QueriedGraphs(self.fitted(X))
         if self.feature_map is None:
             raise TypeError(f"X is a {type(X).__name__}, expected graphs of graph.batch(...)")
         samples = self.feature_map.samples(X, threads)
-        return AskedOfSamples(
+        return QueriedSamples(
             self.fitted(self.feature_map.graphs(self.graph, samples)), self.feature_map, samples
         )
 
-    def _given(self, X: Any, given: Any, threads: int | None) -> tuple[Asked, GraphPotentials]:
+    def _given(self, X: Any, given: Any, threads: int | None) -> tuple[QueriedGraphs, GraphPotentials]:
         asked = self._asked(X, threads)
         return asked, self.given(asked.batch, asked.clamped(given), threads=threads)
 
@@ -220,7 +220,7 @@ class GraphModel(Restored, Model):
         return self._log_prob(asked, asked.gold(y), method, threads)
 
     def _log_prob(
-        self, asked: Asked, gold: tuple[Ids, Bools], method: Method | str | None, threads: int | None
+        self, asked: QueriedGraphs, gold: tuple[Ids, Bools], method: Method | str | None, threads: int | None
     ) -> Numbers:
         label, foreign = gold
         scores = self.potentials(asked.batch, threads=threads)

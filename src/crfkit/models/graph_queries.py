@@ -81,7 +81,7 @@ def _renamed(model: GraphModel, clique: str, given: CliqueFeatures) -> CliqueFea
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QueriedGraphs:
     """Graphs, and the form of answers about them: by kind."""
 
     batch: GraphBatch  #: as the model numbers attributes
@@ -185,7 +185,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class AskedOfSamples(Asked):
+class QueriedSamples(QueriedGraphs):
     """Samples, and the form of answers about them: that of y in training."""
 
     grounding: Grounding
