@@ -26,7 +26,7 @@ from crfkit import (
 )
 from crfkit.estimators.classic import BayesianCRF, CodeCRF, KernelChainCRF, OpinionPool, VotedPerceptron
 from crfkit.features.segments import phrase
-from crfkit.models.graph_answers import GraphLabels, GraphProba
+from crfkit.models.graph_results import GraphLabels, GraphProba
 from crfkit.training import Boosting
 from tests.cases.graph_data import graphs
 

@@ -19,8 +19,8 @@ from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.linear.layout import Layout
 from crfkit.models.base import FittedBy, Model
-from crfkit.models.graph_answers import PerGraph
 from crfkit.models.graph_queries import QueriedGraphs, QueriedSamples, known_attributes
+from crfkit.models.graph_results import PerGraph
 from crfkit.models.results import Candidate
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.graph import Graph

@@ -13,7 +13,7 @@ from crfkit.arrays import Bools, Floats, Ids, Ragged, pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.inference.graphs import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.models.explanation import At
-from crfkit.models.graph_answers import GraphLabels, GraphProba, PerGraph, kind_pointers, spelled
+from crfkit.models.graph_results import GraphLabels, GraphProba, PerGraph, kind_pointers, spelled
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.models.results import Candidate

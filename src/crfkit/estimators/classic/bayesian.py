@@ -22,8 +22,8 @@ from crfkit.linear.graphs.labelings import labelings_of
 from crfkit.linear.graphs.loss import GraphLoss
 from crfkit.linear.graphs.posterior import Posterior, power_ep
 from crfkit.models.classic.average import AveragedModel
-from crfkit.models.graph_answers import GraphLabels, GraphProba
 from crfkit.models.graph_model import Given, GraphModel
+from crfkit.models.graph_results import GraphLabels, GraphProba
 from crfkit.objectives import Likelihood
 from crfkit.optimize import LBFGS
 from crfkit.optimize.options import check_above_zero

@@ -17,8 +17,8 @@ from crfkit.inference.methods.registry import method_of
 from crfkit.linear.graphs.posterior import Posterior
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.models.classic.absent import without
-from crfkit.models.graph_answers import GraphLabels, GraphProba
 from crfkit.models.graph_model import Given, GraphModel
+from crfkit.models.graph_results import GraphLabels, GraphProba
 from crfkit.models.parts import Plain
 from crfkit.models.values import plain_of, value_of
 from crfkit.structures.graphs.batch import GraphBatch
