@@ -12,7 +12,7 @@ from typing import Any
 
 from crfkit.inference.constrained.spelled import constraints_of
 from crfkit.models import SequenceModel
-from crfkit.models.classic.absent import AbsentError
+from crfkit.models.classic.missing_verbs import AbsentError
 from crfkit.models.confidence import segment_confidence
 from crfkit.models.documents import scheme_of
 from crfkit.tags.schemes import OUTSIDE

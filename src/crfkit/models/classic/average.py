@@ -16,7 +16,7 @@ from crfkit.inference.methods.method import Method
 from crfkit.inference.methods.registry import method_of
 from crfkit.linear.graphs.posterior import Posterior
 from crfkit.linear.graphs.score import GraphScores
-from crfkit.models.classic.absent import without
+from crfkit.models.classic.missing_verbs import without
 from crfkit.models.graph_model import Given, GraphModel
 from crfkit.models.graph_results import GraphLabels, GraphProba
 from crfkit.models.parts import Plain

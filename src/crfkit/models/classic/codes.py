@@ -15,7 +15,7 @@ from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
 from crfkit.errors import ModelFileError
-from crfkit.models.classic.absent import without
+from crfkit.models.classic.missing_verbs import without
 from crfkit.models.classic.votes import QUERIES
 from crfkit.models.model import SequenceModel
 from crfkit.models.parts import Plain

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids, Pointers
 from crfkit.checks import check_choice
-from crfkit.models.classic.absent import without
+from crfkit.models.classic.missing_verbs import without
 from crfkit.models.model import SequenceModel
 from crfkit.models.parts import Plain
 from crfkit.structures.gold import Path
