@@ -86,8 +86,8 @@ def dev_set(
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit.cli.tagging import check_gold
     from crfkit.data.dataset import Dataset
+    from crfkit.models.column_count import check_width
     from crfkit.models.reader import frozen_extractor
-    from crfkit.models.width import check_width
 
     read = learn.texts.read(path)
     if isinstance(read, Dataset) != (learn.extractor is None):

@@ -21,10 +21,10 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Recipe
 from crfkit.inference.constrained.decoding import WAYS, Constrained, constrained_paths
+from crfkit.models.column_count import check_width
 from crfkit.models.files import read_model
 from crfkit.models.reader import Reader
 from crfkit.models.reading import place_of
-from crfkit.models.width import check_width
 from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.text.spec import TextSpec
 

@@ -11,9 +11,9 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
 from crfkit.features import Extractor, Recipe
 from crfkit.features.views import NUMBERS
+from crfkit.models.column_count import widths
 from crfkit.models.confidence import pairs_of
 from crfkit.models.known import reach
-from crfkit.models.width import widths
 from crfkit.native import kernels
 from crfkit.tags.schemes import OUTSIDE
 from crfkit.text.spans import Span

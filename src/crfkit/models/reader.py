@@ -11,12 +11,12 @@ from crfkit.data.formats.columns import Columns
 from crfkit.data.reading import is_frame
 from crfkit.data.reading import read as read_data
 from crfkit.features import Extractor, Recipe
+from crfkit.models.column_count import check_width
 from crfkit.models.encoding import encoded
 from crfkit.models.known import Watch
 from crfkit.models.names import Names
 from crfkit.models.reading import are_docs, check_nesting, columns_of, gold_place
 from crfkit.models.tags import as_segments, segmented
-from crfkit.models.width import check_width
 from crfkit.structures.structure import Structure
 
 if TYPE_CHECKING:

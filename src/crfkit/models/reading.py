@@ -28,7 +28,7 @@ from crfkit.data.reading import is_frame
 from crfkit.data.reading import read as read_data
 from crfkit.features import Extractor, Recipe
 from crfkit.features.stock_recipes import STOCK, columns_read, default_recipe, label_of, stock
-from crfkit.models.width import check_width
+from crfkit.models.column_count import check_width
 
 __all__ = ["are_docs", "check_nesting", "columns_of", "gold_column", "gold_place", "is_text", "itemized"]
 __all__ += ["place_of", "read", "recipe_for", "recipe_of"]
