@@ -24,7 +24,7 @@ import crfkit
 from crfkit import Chain, ChainCRF, FeatureSelection, HiddenSequenceCRF, Likelihood, Stop, estimators
 from crfkit.constraints import START, STOP, AtMost, Forbid
 from crfkit.estimators.classic import KernelChainCRF
-from crfkit.estimators.keeping import InFiles
+from crfkit.estimators.saving import InFiles
 from crfkit.features import ItemExtractor
 from crfkit.inference.graphs import GraphLabeling, GraphMarginals
 from crfkit.models import SequenceModel

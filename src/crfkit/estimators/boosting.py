@@ -15,8 +15,8 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, ExtractorSpec, labeled
 from crfkit.estimators.base import check_neighbors, learned
 from crfkit.estimators.fitting import has_gold, weighted
-from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
+from crfkit.estimators.saving import recorded
 from crfkit.linear.layout import Layout
 from crfkit.models.forest import Forest
 from crfkit.models.model import SequenceModel

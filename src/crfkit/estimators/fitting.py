@@ -17,8 +17,8 @@ from crfkit.data.formats.columns import Columns
 from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.base import AnyConstraint, fixed, learned, split_constraints, unless_absent
 from crfkit.estimators.documents import Documented
-from crfkit.estimators.keeping import OF_FEATURES, InFiles, recorded
 from crfkit.estimators.parameters import Trained
+from crfkit.estimators.saving import OF_FEATURES, InFiles, recorded
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import check_globals
 from crfkit.metrics.rule import AUTO

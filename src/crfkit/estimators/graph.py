@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from crfkit.estimators.base import learned
 from crfkit.estimators.graph_queries import GraphQueries
-from crfkit.estimators.keeping import recorded
 from crfkit.estimators.parameters import Trained
+from crfkit.estimators.saving import recorded
 from crfkit.inference.methods.method import Method
 from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.structures.graphs.batch import GraphBatch

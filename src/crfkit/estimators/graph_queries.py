@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crfkit.estimators.base import learned
 from crfkit.estimators.judged import Judged
-from crfkit.estimators.keeping import InFiles
+from crfkit.estimators.saving import InFiles
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.models.graph_model import GraphModel

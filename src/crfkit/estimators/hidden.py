@@ -14,8 +14,8 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.base import check_neighbors, fixed
 from crfkit.estimators.fitting import Call, Fitting, has_gold
-from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
+from crfkit.estimators.saving import recorded
 from crfkit.features import Recipe
 from crfkit.linear.layout import Layout
 from crfkit.models.model import SequenceModel

@@ -19,8 +19,8 @@ from crfkit.data.dataset import Dataset, labeled, spelled_number
 from crfkit.estimators.adapting import united_names
 from crfkit.estimators.base import learned, unless_absent
 from crfkit.estimators.fitting import has_gold, weighted
-from crfkit.estimators.keeping import recorded
 from crfkit.estimators.queries import SequenceQueries
+from crfkit.estimators.saving import recorded
 from crfkit.estimators.symbols import Symbols, Words
 from crfkit.models.reading import read, recipe_of
 from crfkit.structures import Chain

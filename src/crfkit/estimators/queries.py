@@ -13,7 +13,7 @@ from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import learned, unless_absent
 from crfkit.estimators.judged import Judged
-from crfkit.estimators.keeping import InFiles
+from crfkit.estimators.saving import InFiles
 from crfkit.models.explain import state_weights, tokens_of, transition_weights
 from crfkit.models.explanation import Explanation
 from crfkit.models.model import Metric, SequenceModel

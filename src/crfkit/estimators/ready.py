@@ -19,8 +19,8 @@ from crfkit.arrays import Ids, weights_of
 from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.graph_queries import GraphQueries
-from crfkit.estimators.keeping import OF_FEATURES, recorded
 from crfkit.estimators.parameters import Trained
+from crfkit.estimators.saving import OF_FEATURES, recorded
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.metrics.comparison import name_of

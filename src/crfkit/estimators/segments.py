@@ -12,8 +12,8 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.estimators.fitting import Fitting, has_gold
-from crfkit.estimators.keeping import OF_FEATURES
 from crfkit.estimators.queries import SequenceQueries
+from crfkit.estimators.saving import OF_FEATURES
 from crfkit.features import Recipe
 from crfkit.features.segments import SegmentFunction, segment_features
 from crfkit.models.model import SequenceModel

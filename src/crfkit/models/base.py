@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class FittedBy:
     """The estimator that learned a model: its class, and as plain data its parameters and what it learned.
 
-    `crfkit.estimators.keeping` makes it of an estimator, and an estimator of it.
+    `crfkit.estimators.saving` makes it of an estimator, and an estimator of it.
 
     Examples
     --------

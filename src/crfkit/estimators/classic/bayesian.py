@@ -14,7 +14,7 @@ from crfkit.errors import warn_about
 from crfkit.estimators.base import learned
 from crfkit.estimators.graph import GraphCRF
 from crfkit.estimators.judged import Judged
-from crfkit.estimators.keeping import InFiles, recorded
+from crfkit.estimators.saving import InFiles, recorded
 from crfkit.inference.methods import Auto, Elimination
 from crfkit.inference.methods.method import Method
 from crfkit.linear.features import FeatureSelection

@@ -14,7 +14,7 @@ from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import QUERIES, learned
 from crfkit.estimators.classic.combined import Combined
 from crfkit.estimators.fitting import Call
-from crfkit.estimators.keeping import recorded
+from crfkit.estimators.saving import recorded
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout
 from crfkit.models.classic.codes import DECODERS, Bits, CodeModel, Decoder

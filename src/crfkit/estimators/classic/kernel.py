@@ -26,9 +26,9 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import labeled
 from crfkit.estimators.base import fixed
 from crfkit.estimators.fitting import has_gold, weighted
-from crfkit.estimators.keeping import recorded
 from crfkit.estimators.parameters import Trained
 from crfkit.estimators.queries import SequenceQueries
+from crfkit.estimators.saving import recorded
 from crfkit.linear.features import FeatureSelection
 from crfkit.models.classic.kernel import (
     FUNCTION,
