@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crfkit.estimators.base import learned
-from crfkit.estimators.judged import Judged
+from crfkit.estimators.evaluation import Evaluated
 from crfkit.estimators.saving import InFiles
 from crfkit.inference.methods.how import Numbers
 from crfkit.inference.methods.method import Method
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crfkit.models.explanation import Explanation
 
 
-class GraphQueries(Judged, InFiles):
+class GraphQueries(Evaluated, InFiles):
     """Queries of an estimator with a fitted model of graphs.
 
     `predict`, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are given a

@@ -15,8 +15,8 @@ from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled, spelled_number
 from crfkit.estimators.base import fixed
+from crfkit.estimators.evaluation import Evaluated
 from crfkit.estimators.hidden import HiddenStates
-from crfkit.estimators.judged import Judged
 from crfkit.features import Recipe
 from crfkit.metrics.comparison import Columns, Compared, log_prob, name_of
 from crfkit.metrics.rule import LOG_PROB, check_known, judge_for
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     pass
 
 
-class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
+class HiddenSequenceCRF(ClassifierMixin, Evaluated, HiddenStates):
     """A classifier of sequences with hidden states: the HCRF of Quattoni et al. (2007).
 
     A sequence has one label y and a hidden chain h of the states of that label; p(y | x) is the sum of
@@ -84,7 +84,7 @@ class HiddenSequenceCRF(ClassifierMixin, Judged, HiddenStates):
         best: NDArray[np.object_] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return best
 
-    score = Judged.score  # the same number as that of scikit-learn's mixin, with its report
+    score = Evaluated.score  # the same number as that of scikit-learn's mixin, with its report
 
     def _compared(self, X: Any, y: Any, metric: Metric | str) -> Compared:
         found = self.predict(X)

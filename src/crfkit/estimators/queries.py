@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.arrays import Floats
 from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import learned, unless_absent
-from crfkit.estimators.judged import Judged
+from crfkit.estimators.evaluation import Evaluated
 from crfkit.estimators.saving import InFiles
 from crfkit.models.explain import state_weights, tokens_of, transition_weights
 from crfkit.models.explanation import Explanation
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crfkit.metrics.comparison import Compared
 
 
-class SequenceQueries(Judged, InFiles):
+class SequenceQueries(Evaluated, InFiles):
     """Queries of an estimator with a fitted model of sequences; `SequenceModel` has the same."""
 
     #: The class of its models, and the kind of their feature map, where they have one.

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from crfkit.checks import check_number
 from crfkit.errors import warn_about
 from crfkit.estimators.base import learned
+from crfkit.estimators.evaluation import Evaluated
 from crfkit.estimators.graph import GraphCRF
-from crfkit.estimators.judged import Judged
 from crfkit.estimators.saving import InFiles, recorded
 from crfkit.inference.methods import Auto, Elimination
 from crfkit.inference.methods.method import Method
@@ -42,7 +42,7 @@ _FULL = 1000
 _METHOD: Final = Auto()
 
 
-class BayesianCRF(Judged, InFiles):
+class BayesianCRF(Evaluated, InFiles):
     """A conditional random field whose weights have a posterior distribution: Qi, Szummer & Minka (2005).
 
     The posterior is a Gaussian found by power expectation propagation; predictions average over it. For few

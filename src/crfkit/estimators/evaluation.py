@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crfkit.metrics.report import Report
 
 
-class Judged(Estimator):
+class Evaluated(Estimator):
     """An estimator whose predictions are compared with gold labels."""
 
     def _compared(self, X: Any, y: Any, metric: Any) -> Compared:
