@@ -14,8 +14,8 @@ from crfkit.arrays import weights_of
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset, ExtractorSpec, spelled_number
 from crfkit.data.formats.columns import Columns
-from crfkit.estimators.adapting import adapt, continued, joined
 from crfkit.estimators.base import AnyConstraint, fixed, learned, split_constraints, unless_absent
+from crfkit.estimators.continued_training import adapt, continued, joined
 from crfkit.estimators.documents import Documented
 from crfkit.estimators.parameters import Trained
 from crfkit.estimators.saving import OF_FEATURES, InFiles, recorded
@@ -223,7 +223,7 @@ class Fitting(Documented, InFiles, Trained):
         An estimator holds the data that it was trained on (`data_`), and trains on these and the new ones
         from the weights that it has, which ends where `fit` on both does. Where the data are gone (after
         ``del estimator.data_``, in a pickle's copy), moves away from the weights before are penalized by how
-        firmly the old data held them (`crfkit.estimators.adapting`), and the data since are held in their
+        firmly the old data held them (`crfkit.estimators.continued_training`), and the data since are held in their
         stead; the optimizer must then need only values
         and gradients, as "lbfgs" does, which is what "auto" takes. Where that is not known either, as of a
         perceptron, it is refused. New attributes and labels are added.

@@ -16,8 +16,8 @@ from crfkit.arrays import Floats, weights_of
 from crfkit.checks import check_number
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled, spelled_number
-from crfkit.estimators.adapting import united_names
 from crfkit.estimators.base import learned, unless_absent
+from crfkit.estimators.continued_training import united_names
 from crfkit.estimators.fitting import has_gold, weighted
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.estimators.saving import recorded
