@@ -152,7 +152,7 @@ if not TYPE_CHECKING:  # for type checkers, what is not above does not exist
         elif name in __all__ or name in _LOOSE:
             value = import_module(f"crfkit.{name}")
         else:
-            from crfkit._safe.elsewhere import missing
+            from crfkit._safe.name_hints import missing
 
             raise missing("crfkit", name)
         globals()[name] = value

@@ -41,7 +41,7 @@ def lazily(package: str, homes: Mapping[str, str], modules: Iterable[str] = ()) 
         if name in within:
             return import_module(f"{package}.{name}")
         if name not in homes:
-            from crfkit._safe.elsewhere import missing
+            from crfkit._safe.name_hints import missing
 
             raise missing(package, name)
         value = getattr(import_module(homes[name], package), name)

@@ -5,7 +5,7 @@ Labels are lists of lists of strings; with ``labels`` and ``seq_ptr`` they are f
 
 from typing import TYPE_CHECKING
 
-from crfkit._safe.elsewhere import missing
+from crfkit._safe.name_hints import missing
 from crfkit.metrics.registry import METRICS, metric, scorer
 from crfkit.metrics.reliability import Calibration, calibration
 from crfkit.metrics.report import Report

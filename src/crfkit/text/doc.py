@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from crfkit._safe.elsewhere import missing
+from crfkit._safe.name_hints import missing
 from crfkit._safe.printable import counted, cut, safe
 from crfkit.arrays import Bools, Pointers, handed_over
 from crfkit.tags.detection import follow_scheme

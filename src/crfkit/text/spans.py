@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from crfkit._safe.elsewhere import missing
+from crfkit._safe.name_hints import missing
 
 __all__ = ["Span", "TextSpan"]
 
