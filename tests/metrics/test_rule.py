@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from crfkit.errors import DataWarning
-from crfkit.metrics.rule import check_known, metric_for
+from crfkit.metrics.default_metric import check_known, metric_for
 from crfkit.structures.constraints import Scheme
 from crfkit.tags.detection import follow_scheme
 

@@ -51,7 +51,7 @@ def cross_validate(
       crfkit cv train.txt --structure semi
     """
     from crfkit import metrics
-    from crfkit.metrics.rule import metric_for
+    from crfkit.metrics.default_metric import metric_for
 
     training.check_settings()
     asked, quiet = model.asked, running.quiet

@@ -148,8 +148,8 @@ def _metric(found: Found, chosen: str) -> Metric:
 def _sides(found: Found, chosen: str) -> list[Columns]:
     """Return the gold labels beside those of each system."""
     from crfkit.metrics.comparison import Columns
+    from crfkit.metrics.default_metric import scheme_of_rows
     from crfkit.metrics.registry import of_spans
-    from crfkit.metrics.rule import scheme_of_rows
 
     spelled = found.scheme if of_spans(found.fits) else None
     scheme = scheme_of_rows(chosen, (), spelled)
@@ -245,7 +245,7 @@ def _of_graphs(
     from crfkit.cli.tagging import REMEDY
     from crfkit.metrics import METRICS
     from crfkit.metrics.comparison import Columns, Joined
-    from crfkit.metrics.rule import check_known, rule_of_kind
+    from crfkit.metrics.default_metric import check_known, rule_of_kind
 
     gold, found, texts = tagger.judged(reading, data)
     if not any(gold.values()):
@@ -271,7 +271,7 @@ def _of_files(paths: list[str], reading: Data, scheme: LabelScheme | None) -> Fo
     """Return gold labels and those of each file; all files have the same gold labels."""
     from crfkit.cli.tagging import sequences
     from crfkit.data.formats.columns import Columns
-    from crfkit.metrics.rule import metric_for, some
+    from crfkit.metrics.default_metric import metric_for, some
 
     if len(paths) > 2:
         raise ValueError(f"--predicted is given {len(paths)} times, expected once or twice")

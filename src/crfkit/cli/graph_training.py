@@ -54,7 +54,7 @@ def columns_of(paths: Sequence[str], job: Job) -> Columns:
 def dev_graphs(dev: str, form: GraphForm, batch: GraphBatch, job: Job) -> GraphBatch:
     """Return the graphs of a dev set, whose labels are those of the training data."""
     from crfkit.graphs.text_columns import column_graphs, gold_columns
-    from crfkit.metrics.rule import check_known
+    from crfkit.metrics.default_metric import check_known
 
     columns = columns_of([dev], job)
     for kind, labels in gold_columns(form, columns).items():

@@ -178,7 +178,7 @@ class Tagger:
 
     def check_known(self, gold: list[list[str]], source: str) -> None:
         """Say which gold labels the model does not know; refuse them where it knows none that matters."""
-        from crfkit.metrics.rule import check_known
+        from crfkit.metrics.default_metric import check_known
 
         known = self.model.spelling.alphabet.strings()
         if self.model.segmental and self.model.scheme is not None:  # gold may have another scheme

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from crfkit.estimators.base import Estimator
-from crfkit.metrics.rule import AUTO
+from crfkit.metrics.default_metric import AUTO
 
 if TYPE_CHECKING:
     from crfkit.metrics.comparison import Compared

@@ -21,7 +21,7 @@ from crfkit.estimators.parameters import Trained
 from crfkit.estimators.saving import OF_FEATURES, InFiles, recorded
 from crfkit.features import Recipe
 from crfkit.inference.constrained.kinds import check_globals
-from crfkit.metrics.rule import AUTO
+from crfkit.metrics.default_metric import AUTO
 from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import are_docs, itemized, read, recipe_for
 from crfkit.structures.structure import Structure

@@ -19,7 +19,7 @@ from crfkit.estimators.evaluation import Evaluated
 from crfkit.estimators.hidden import HiddenStates
 from crfkit.features import Recipe
 from crfkit.metrics.comparison import Columns, Compared, log_prob, name_of
-from crfkit.metrics.rule import LOG_PROB, check_known, judge_for
+from crfkit.metrics.default_metric import LOG_PROB, check_known, judge_for
 from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import read
 from crfkit.structures.constraints import Forbid, Resolved, resolve

@@ -24,7 +24,7 @@ from crfkit.estimators.saving import OF_FEATURES, recorded
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.method import Method
 from crfkit.metrics.comparison import name_of
-from crfkit.metrics.rule import AUTO, LOG_PROB
+from crfkit.metrics.default_metric import AUTO, LOG_PROB
 from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.models.graph_queries import QueriedSamples
 from crfkit.models.grounding import Grounding, Samples

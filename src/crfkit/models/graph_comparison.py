@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from crfkit.arrays import Floats, Ids, pointers
 from crfkit.metrics.comparison import ByFunction, Columns, Compared, Joined, name_of
+from crfkit.metrics.default_metric import rule_of_kind
 from crfkit.metrics.registry import METRICS
-from crfkit.metrics.rule import rule_of_kind
 from crfkit.structures.graphs.batch import GraphBatch
 
 

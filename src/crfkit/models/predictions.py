@@ -212,7 +212,7 @@ class Predictions(Scoring):
     def judge(self, metric: Metric | str = "auto") -> Metric:
         """Return a metric by its name; "auto": the F1 of entities where labels spell them, else accuracy.
 
-        The labels of this model decide (`crfkit.metrics.rule`), so that all its test sets are judged alike.
+        The labels of this model decide (`crfkit.metrics.default_metric`), so that all its test sets are judged alike.
 
         Examples
         --------
@@ -255,7 +255,7 @@ class Predictions(Scoring):
         it knows none of them, a ValueError says so.
         """
         from crfkit.metrics.comparison import Columns, log_prob, name_of
-        from crfkit.metrics.rule import LOG_PROB, scheme_of_rows
+        from crfkit.metrics.default_metric import LOG_PROB, scheme_of_rows
 
         data = X if isinstance(X, Dataset) and y is None else self.dataset(X, y, threads=threads)
         judge = spelled = self.judge("auto" if metric == LOG_PROB else metric)
@@ -268,8 +268,8 @@ class Predictions(Scoring):
         return Columns.of(gold, found, judge, scheme=scheme)
 
     def check_known(self, gold: list[list[str]], metric: Metric | str | None = None, **told: str) -> None:
-        """Look for gold labels, spelled as for a metric, that the model lacks: `crfkit.metrics.rule`."""
-        from crfkit.metrics.rule import check_known
+        """Look for gold labels, spelled as for a metric, that the model lacks: `crfkit.metrics.default_metric`."""
+        from crfkit.metrics.default_metric import check_known
 
         known = self.spelling_for(metric).alphabet.strings()
         check_known(gold, known, scheme=self.label_scheme, **told)

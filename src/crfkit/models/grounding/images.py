@@ -14,7 +14,7 @@ from crfkit.arrays import Floats, Ids
 from crfkit.graphs import scopes
 from crfkit.linear.layout import Layout
 from crfkit.metrics.comparison import Columns
-from crfkit.metrics.rule import check_known, judge_for
+from crfkit.metrics.default_metric import check_known, judge_for
 from crfkit.models.explanation import At
 from crfkit.models.grounding.base import Comparison, Grounding, Samples, integers_of
 from crfkit.models.parts import Plain

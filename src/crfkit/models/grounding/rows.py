@@ -13,7 +13,7 @@ from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, Ids
 from crfkit.linear.layout import Layout
 from crfkit.metrics.comparison import Columns
-from crfkit.metrics.rule import judge_for
+from crfkit.metrics.default_metric import judge_for
 from crfkit.models.explanation import At
 from crfkit.models.grounding.base import Comparison, Grounding, Samples, integers_of
 from crfkit.models.parts import Plain

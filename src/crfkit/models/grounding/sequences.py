@@ -19,7 +19,7 @@ from crfkit.graphs.text_lines import Line, graph_of, ground
 from crfkit.linear.layout import Layout
 from crfkit.metrics.comparison import Columns as LabelColumns
 from crfkit.metrics.comparison import name_of
-from crfkit.metrics.rule import check_known, judge_for, metric_for, scheme_of_rows
+from crfkit.metrics.default_metric import check_known, judge_for, metric_for, scheme_of_rows
 from crfkit.models.explanation import At
 from crfkit.models.grounding.base import Comparison, Grounding, Samples
 from crfkit.models.grounding.joined import JOINED, Joined

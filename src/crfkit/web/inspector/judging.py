@@ -10,10 +10,10 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.metrics.comparison import Columns as Compared
+from crfkit.metrics.default_metric import scheme_of_rows
 from crfkit.metrics.mistakes import Mistake, WrongSequence
 from crfkit.metrics.pictures import INVENTED, MISSED
 from crfkit.metrics.report import Report
-from crfkit.metrics.rule import scheme_of_rows
 from crfkit.metrics.significance import bootstrap_counts
 from crfkit.models.model import SequenceModel
 from crfkit.tags.schemes import OUTSIDE
