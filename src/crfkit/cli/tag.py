@@ -301,7 +301,7 @@ def _write(output: str, answers: Iterator[bytes]) -> bool:
 
 def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int) -> bytes:
     """Return the segments of a block, one in each line; `seen` sequences came before."""
-    from crfkit.cli.answers import span_rows
+    from crfkit.cli.tag_output import span_rows
 
     forced = tagger.forced(block) if asked.answers.given else None
     rows = span_rows(tagger, block, forced, seen, confidence=asked.answers.proba)
@@ -336,7 +336,7 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
         alphabets = [*(() if columns is None else columns.alphabets), spelling.alphabet]
         ids = [*(() if columns is None else columns.ids), spelling.ids(best)]
         return render_lines([alphabet._native for alphabet in alphabets], ids, batch.seq_ptr)
-    from crfkit.cli.answers import sequence_lines
+    from crfkit.cli.tag_output import sequence_lines
 
     fields: list[list[str]] = []  # of every column [P]
     names: tuple[str, ...] = ()
@@ -361,7 +361,7 @@ def _of_sequences(
     import numpy as np
 
     from crfkit import inference
-    from crfkit.cli.answers import LabelAnswers, SegmentAnswers
+    from crfkit.cli.tag_output import LabelAnswers, SegmentAnswers
     from crfkit.errors import InfeasibleError
     from crfkit.inference.results import counted_from
     from crfkit.models.alternatives import kbest_of
