@@ -15,7 +15,7 @@ from crfkit.cli.groups.output import Running, Showing
 from crfkit.cli.scores import Labels, Texts, compared, tell
 
 if TYPE_CHECKING:
-    from crfkit.cli.graph_answers import GraphTagger
+    from crfkit.cli.graph_commands import GraphTagger
     from crfkit.cli.tagging import Tagger
     from crfkit.metrics.comparison import Columns
     from crfkit.metrics.registry import Metric
@@ -76,7 +76,7 @@ def evaluate(
                 or judging.metric not in ("auto", "accuracy")
             ):
                 raise
-            from crfkit.cli.graph_answers import GraphTagger
+            from crfkit.cli.graph_commands import GraphTagger
 
             tagger = GraphTagger(model, error.model, running.jobs)
             _of_graphs(tagger, data, reading, judging, read_by, running)

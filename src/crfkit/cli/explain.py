@@ -146,7 +146,7 @@ def _explain_graphs(
     as_json: bool,
 ) -> int:
     """Explain the labels of a model of graphs, kind by kind; return how many sequences were read."""
-    from crfkit.cli.graph_answers import GraphTagger
+    from crfkit.cli.graph_commands import GraphTagger
 
     tagger, seen = GraphTagger(model, found, threads), 0
     for block in tagger.blocks(reading, data):

@@ -31,7 +31,7 @@ from crfkit.cli.tag_texts import (
 
 if TYPE_CHECKING:
     from crfkit.arrays import Bools
-    from crfkit.cli.graph_answers import GraphTagger
+    from crfkit.cli.graph_commands import GraphTagger
     from crfkit.cli.tagging import Tagger
     from crfkit.data.batch import Batch
     from crfkit.data.dataset import Dataset
@@ -135,7 +135,7 @@ def tag(
     try:
         tagger = Tagger(model, reading.label, threads, answers)
     except GraphFileError as error:
-        from crfkit.cli.graph_answers import GraphTagger
+        from crfkit.cli.graph_commands import GraphTagger
 
         with _refusing(answers.force):
             check_columns_of_graphs(model, text or whole)
