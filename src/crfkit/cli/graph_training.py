@@ -11,7 +11,7 @@ from crfkit.cli.keeping import Keeper, kept_safe
 from crfkit.cli.learning import joined_columns
 
 if TYPE_CHECKING:
-    from crfkit.cli.job import Job
+    from crfkit.cli.training_request import TrainingRequest
     from crfkit.data.formats.columns import Columns
     from crfkit.graphs.text_form import GraphForm
     from crfkit.models.graph_model import GraphModel
@@ -39,7 +39,7 @@ def form_of(path: str) -> GraphForm:
         raise ValueError(f"{path} is not UTF-8 text; give the text form of a graph") from None
 
 
-def columns_of(paths: Sequence[str], job: Job) -> Columns:
+def columns_of(paths: Sequence[str], job: TrainingRequest) -> Columns:
     """Return the columns of several files, one after the other."""
     from crfkit.data.formats.columns import Columns
     from crfkit.data.reading import read
@@ -51,7 +51,7 @@ def columns_of(paths: Sequence[str], job: Job) -> Columns:
     return joined_columns([one for one in found if isinstance(one, Columns)])
 
 
-def dev_graphs(dev: str, form: GraphForm, batch: GraphBatch, job: Job) -> GraphBatch:
+def dev_graphs(dev: str, form: GraphForm, batch: GraphBatch, job: TrainingRequest) -> GraphBatch:
     """Return the graphs of a dev set, whose labels are those of the training data."""
     from crfkit.graphs.text_columns import column_graphs, gold_columns
     from crfkit.metrics.default_metric import check_known
@@ -73,7 +73,7 @@ def dev_graphs(dev: str, form: GraphForm, batch: GraphBatch, job: Job) -> GraphB
     return judged
 
 
-def train_graphs(job: Job) -> None:
+def train_graphs(job: TrainingRequest) -> None:
     """Learn a model of graphs and save it."""
     from crfkit.graphs.text_columns import training_graphs
     from crfkit.inference.methods.registry import method_of
@@ -114,7 +114,7 @@ def train_graphs(job: Job) -> None:
         job.finish(model, keeper, caught, summary)
 
 
-def _refuse(job: Job) -> None:
+def _refuse(job: TrainingRequest) -> None:
     """Refuse options that graphs do not have."""
     model, features, training = job.model, job.features, job.training
     if features.features is not None or job.reading.label is not None:

@@ -16,14 +16,14 @@ from crfkit.cli.keeping import Keeper
 from crfkit.cli.summaries import summary_of
 
 if TYPE_CHECKING:
-    from crfkit.cli.job import Job
+    from crfkit.cli.training_request import TrainingRequest
     from crfkit.training.learners.induction.options import Induction
     from crfkit.training.learners.induction.report import InducedFeature, Round
 
 _TOLD = 5  # features of each round
 
 
-def induce(job: Job) -> None:
+def induce(job: TrainingRequest) -> None:
     """Learn a model with the features of all rounds, and save it."""
     from crfkit.training.runs.convergence import WarnedLast, plain_warnings
 
@@ -45,7 +45,7 @@ def _plain(one: Round) -> dict[str, Any]:
     return {**sizes, "features": [asdict(feature) for feature in one.features]}
 
 
-def _checked(job: Job) -> Induction:
+def _checked(job: TrainingRequest) -> Induction:
     """Return the options of the rounds; refuse what does not go with them."""
     from crfkit.training.learners.induction.options import Induction
 
@@ -72,7 +72,7 @@ def _checked(job: Job) -> Induction:
     return with_settings(Induction(), "induction", training.settings["induction"])
 
 
-def _found(job: Job, options: Induction) -> Any:
+def _found(job: TrainingRequest, options: Induction) -> Any:
     """Return what all rounds have found, and the model."""
     from crfkit.linear.features import FeatureSelection
     from crfkit.training.learners.induction.induce import induce as find

@@ -21,9 +21,9 @@ from crfkit.cli.groups.output import ModelOutput, Report, Running, Saving
 from crfkit.cli.groups.stopping import JudgedStopping
 from crfkit.cli.groups.training import ModelTraining
 from crfkit.cli.induce import induce
-from crfkit.cli.job import Job
 from crfkit.cli.keeping import Keeper, kept_safe
 from crfkit.cli.summaries import summary_of
+from crfkit.cli.training_request import TrainingRequest
 from crfkit.data.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def train(
       crfkit train train.txt -o small.crf --induce --set induction.rounds=5
       crfkit train train.txt -o both.crf --structure graph --graph pos-chunk.txt
     """
-    job = Job(data, output, reading, features, model, training, stopping, saving, running, report)
+    job = TrainingRequest(data, output, reading, features, model, training, stopping, saving, running, report)
     job.check()
     if model.structure == "graph":
         train_graphs(job)
@@ -99,7 +99,7 @@ def train(
         _train_sequences(job, asked, goal, caught, keep)
 
 
-def _check(job: Job, asked: Asked, goal: Objective) -> None:
+def _check(job: TrainingRequest, asked: Asked, goal: Objective) -> None:
     """Refuse what does not go together, before files are read."""
     from crfkit.training.choose import check_blockwise
 
@@ -119,7 +119,7 @@ def _check(job: Job, asked: Asked, goal: Objective) -> None:
 
 
 def _train_sequences(
-    job: Job, asked: Asked, goal: Objective, caught: Interrupts, keep: Checkpoints | None
+    job: TrainingRequest, asked: Asked, goal: Objective, caught: Interrupts, keep: Checkpoints | None
 ) -> None:
     """Learn a model of sequences and save it."""
     from crfkit.training.train import train as fit
@@ -163,7 +163,7 @@ def _connected(address: str) -> AbstractContextManager[Any]:
     return connected(address)
 
 
-def _prepared(job: Job, asked: Asked, cluster: Any, stack: ExitStack) -> learning.Learning[Any]:
+def _prepared(job: TrainingRequest, asked: Asked, cluster: Any, stack: ExitStack) -> learning.Learning[Any]:
     """Read the data, into memory or into blocks on disk."""
     positions, jobs = job.training.blocks, job.running.jobs
     if positions is None:

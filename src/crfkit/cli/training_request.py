@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingRequest:
     """Data, a file to write, and the options of a training."""
 
     data: Sequence[str]
