@@ -70,7 +70,7 @@ def main() -> None:
     phases.watch(trainer, "_close", "diagonal")
     phases.watch(trainer, "_join", "arranging")
     phases.watch(import_module("crfkit.optimize.dual.nearby").Nearby, "evaluate", "certify")
-    phases.watch(import_module("crfkit.cli.keeping").Keeper, "save", "saving")
+    phases.watch(import_module("crfkit.cli.saving").Saver, "save", "saving")
     sys.argv = ["crfkit", *sys.argv[3:]]
     try:
         command.run()

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crfkit.cli.groups.settings import with_settings
-from crfkit.cli.keeping import Keeper, kept_safe
 from crfkit.cli.learning import joined_columns
+from crfkit.cli.saving import Saver, kept_safe
 
 if TYPE_CHECKING:
     from crfkit.cli.training_request import TrainingRequest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crfkit.structures.graphs.batch import GraphBatch
 
 
-class FormKeeper(Keeper):
+class FormKeeper(Saver):
     """Saves models of graphs with their text form."""
 
     form: GraphForm

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crfkit.cli import learning
 from crfkit.cli.groups.settings import with_settings
-from crfkit.cli.keeping import Keeper
+from crfkit.cli.saving import Saver
 from crfkit.cli.summaries import summary_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def induce(job: TrainingRequest) -> None:
     options = _checked(job)
     with plain_warnings(), WarnedLast():
         found = _found(job, options)
-        Keeper(job.output, "", job.saving.keywords, job.say).save(found.model)
+        Saver(job.output, "", job.saving.keywords, job.say).save(found.model)
     job.say(f"{found.reason}; the model has the features up to round {found.kept}")
     job.tell_result(found.model)
     if job.running.as_json:

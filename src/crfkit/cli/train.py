@@ -21,7 +21,7 @@ from crfkit.cli.groups.output import ModelOutput, Report, Running, Saving
 from crfkit.cli.groups.stopping import JudgedStopping
 from crfkit.cli.groups.training import ModelTraining
 from crfkit.cli.induce import induce
-from crfkit.cli.keeping import Keeper, kept_safe
+from crfkit.cli.saving import Saver, kept_safe
 from crfkit.cli.summaries import summary_of
 from crfkit.cli.training_request import TrainingRequest
 from crfkit.data.scratch import scratch_folder
@@ -134,7 +134,7 @@ def _train_sequences(
             job.say(str(aligned))
         judged = None if dev is None else learning.dev_set(dev, learn, asked, jobs)
         unlabeled = None if more is None else learning.unlabeled_set(more, learn, jobs)
-        keeper = Keeper(job.output, training.checkpoint, job.saving.keywords, say=job.say)
+        keeper = Saver(job.output, training.checkpoint, job.saving.keywords, say=job.say)
         stack.enter_context(learn.places.located())
         model = fit(
             learn.data,

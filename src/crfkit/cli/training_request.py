@@ -20,7 +20,7 @@ from crfkit.cli.messages import check_output, say
 
 if TYPE_CHECKING:
     from crfkit._safe.interrupts import Interrupts
-    from crfkit.cli.keeping import Keeper
+    from crfkit.cli.saving import Saver
     from crfkit.training.stop import Stop
 
 
@@ -64,7 +64,7 @@ class TrainingRequest:
                 raise ValueError(f"{name} is not for {why}; leave it out")
 
     def finish(
-        self, model: Any, keeper: Keeper, caught: Interrupts, described: Callable[[Any], Mapping[str, Any]]
+        self, model: Any, keeper: Saver, caught: Interrupts, described: Callable[[Any], Mapping[str, Any]]
     ) -> None:
         """Save a model and say what it is; keep the file that is there where nothing was learned."""
         from crfkit._safe.interrupts import interrupts

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crfkit.training import Checkpoints
 
 
-class Keeper:
+class Saver:
     """Saves a model to a file; as a listener, also that of a training that fails.
 
     Parameters
