@@ -65,7 +65,7 @@ def prepare_on(
     asked: Asked,
 ) -> learning.Learning[BlockedData]:
     """Have files written as blocks by workers; the rest is as in `crfkit.cli.train.prepare_blocks`."""
-    from crfkit.cli.places import Places
+    from crfkit.cli.origins import Origins
     from crfkit.cli.texts import TrainingTexts
     from crfkit.distributed.extraction import expanded, write_parts
     from crfkit.features import Extractor
@@ -82,7 +82,7 @@ def prepare_on(
     extract = None
     if made_by is not None and made_by.recipe is not None:
         extract = Extractor(made_by.recipe, made_by.label_column)
-    return learning.Learning(blocks, extract, asked.structure, Places(), TrainingTexts(reading))
+    return learning.Learning(blocks, extract, asked.structure, Origins(), TrainingTexts(reading))
 
 
 def tag_on(cluster: str, model: str, data: str, output: str, reading: LabeledData, running: Showing) -> None:

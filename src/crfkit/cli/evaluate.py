@@ -193,7 +193,7 @@ def _of_models(
     errors: bool,
 ) -> Found:
     """Return gold labels, and the predictions of each model on the same data, read once."""
-    from crfkit.cli.places import located
+    from crfkit.cli.origins import located
     from crfkit.cli.tagging import sequences
     from crfkit.models.tags import stretches_as_tags
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from crfkit._safe.printable import counted, cut
-from crfkit.cli.places import place_in
+from crfkit.cli.origins import place_in
 from crfkit.data.dataset import Dataset
 from crfkit.features.stock_recipes import label_of
 from crfkit.tags.detection import follow_scheme

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crfkit.cli.groups.data import LabeledData
     from crfkit.cli.groups.features import Features
     from crfkit.cli.groups.model import Asked
-    from crfkit.cli.places import Places
+    from crfkit.cli.origins import Origins
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor
@@ -29,7 +29,7 @@ class Learning(Generic[Data]):
     data: Data
     extractor: Extractor | None  #: None where the data have attributes already
     structure: Structure
-    places: Places  #: where the sequences came from
+    places: Origins  #: where the sequences came from
     texts: TrainingTexts  #: how raw text became tokens
 
 
@@ -43,7 +43,7 @@ def prepare(
     say: Callable[[str], object] | None,
 ) -> Learning[Dataset]:
     """Read files and make attributes; several are joined."""
-    from crfkit.cli.places import Places
+    from crfkit.cli.origins import Origins
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor
@@ -56,7 +56,7 @@ def prepare(
     check_paths(paths)
     texts = TrainingTexts(reading)
     given = [texts.read(path, say) for path in paths]
-    places = Places()
+    places = Origins()
     for path, one in zip(paths, given, strict=True):
         places.add_data("standard input" if path == "-" else path, one)
     datasets = [one for one in given if isinstance(one, Dataset)]

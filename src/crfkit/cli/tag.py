@@ -312,7 +312,7 @@ def _answers(
     tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked, source: str
 ) -> Iterator[bytes]:
     """Yield the answer for each block; errors count sequences from the beginning of the input."""
-    from crfkit.cli.places import located
+    from crfkit.cli.origins import located
 
     seen = 0
     for block in blocks:

@@ -193,7 +193,7 @@ def prepare_blocks(
 ) -> learning.Learning[BlockedData]:
     """Read files in chunks and write their attributes to a folder; the rest is as in `learning.prepare`."""
     from crfkit import data
-    from crfkit.cli.places import Places
+    from crfkit.cli.origins import Origins
     from crfkit.cli.texts import TrainingTexts
     from crfkit.data.dataset import Dataset
     from crfkit.training import BlockedData
@@ -204,7 +204,7 @@ def prepare_blocks(
     recipe, given = features.recipe(tables), reading.keywords  # errors in them come first
     learning.check_paths(paths)
     made: list[Extractor] = []
-    places, texts = Places(), TrainingTexts(reading)
+    places, texts = Origins(), TrainingTexts(reading)
 
     def parts() -> Iterator[Dataset]:
         first: data.Columns | Dataset | None = None

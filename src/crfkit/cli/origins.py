@@ -25,13 +25,13 @@ COUNTED = (GoldError, InfeasibleError, NotFiniteError)
 
 
 @dataclass
-class Places:
+class Origins:
     """The files of some data, in their order.
 
     Examples
     --------
     >>> import numpy as np
-    >>> places = Places()
+    >>> places = Origins()
     >>> places.add("a.txt", Lines(np.array([1, 4])), 2)
     >>> print(places.error(GoldError("label 'I' may not be first", sequence=1, position=0)))
     a.txt, line 4: sequence 2: label 'I' may not be first
