@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from crfkit.cli.commands import COMMANDS, command_named, reported
-from crfkit.cli.quick import arguments_of
+from crfkit.cli.plain_arguments import arguments_of
 from tests.cases.cli import folder, run
 
 __all__ = ["folder"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crfkit.cli.commands import command_named
-from crfkit.cli.quick import arguments_of
+from crfkit.cli.plain_arguments import arguments_of
 from crfkit.models import SequenceModel
 from tests.cases.cli import folder, run
 

@@ -29,7 +29,7 @@ from crfkit._safe.interrupts import Interrupts, listening
 from crfkit._safe.printable import cut, shown
 from crfkit.cli.groups.compose import PANELS
 from crfkit.cli.messages import say
-from crfkit.cli.quick import arguments_of
+from crfkit.cli.plain_arguments import arguments_of
 from crfkit.cli.streams import hush_unwritten, ready_streams, safe_streams
 
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")  # where click would break a line: mixed-cg
