@@ -124,7 +124,7 @@ def tag(
     answers.check(running.as_json)
     running.check()
     if dask is not None:
-        from crfkit.cli.clustered import tag_on
+        from crfkit.cli.cluster import tag_on
 
         tag_on(dask, model, data, output, reading, running)
         return

@@ -172,7 +172,7 @@ def _prepared(job: TrainingRequest, asked: Asked, cluster: Any, stack: ExitStack
     beside = None if job.output == "-" else os.path.dirname(os.path.abspath(job.output))
     folder = stack.enter_context(scratch_folder("crfkit-blocks-", beside))
     if cluster is not None:
-        from crfkit.cli.clustered import prepare_on
+        from crfkit.cli.cluster import prepare_on
 
         return prepare_on(cluster, job.data, folder, positions, job.reading, job.features, asked)
     return prepare_blocks(
