@@ -43,7 +43,7 @@ def rank(
     from crfkit.cli.tagging import Tagger
     from crfkit.data.batch import Batch
     from crfkit.data.formats.columns import Columns
-    from crfkit.models.uncertainty import Uncertainty, uncertainty
+    from crfkit.models.active_learning import Uncertainty, uncertainty
 
     check_choice("--by", by, get_args(Uncertainty))
     tagger = Tagger(model, threads=running.jobs)

@@ -14,13 +14,13 @@ from crfkit.data.dataset import Dataset
 from crfkit.estimators.base import learned, unless_absent
 from crfkit.estimators.evaluation import Evaluated
 from crfkit.estimators.saving import InFiles
+from crfkit.models.active_learning import Uncertainty, uncertainty
 from crfkit.models.explain import state_weights, tokens_of, transition_weights
 from crfkit.models.explanation import Explanation
 from crfkit.models.model import Metric, SequenceModel
 from crfkit.models.reading import are_docs, is_text, itemized
 from crfkit.models.results import Candidate, LabelProba, PerSequence, Span
 from crfkit.models.scores import Decoding
-from crfkit.models.uncertainty import Uncertainty, uncertainty
 from crfkit.models.weights import WeightTable
 from crfkit.structures.gold import Path
 

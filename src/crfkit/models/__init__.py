@@ -6,12 +6,12 @@ from crfkit._safe.lazy import lazily
 
 if TYPE_CHECKING:
     from crfkit.models import files
+    from crfkit.models.active_learning import uncertainty
     from crfkit.models.base import Model
     from crfkit.models.explanation import Explanation
     from crfkit.models.graph_model import GraphModel
     from crfkit.models.model import SequenceModel
     from crfkit.models.tagger import Tagger
-    from crfkit.models.uncertainty import uncertainty
 
 __all__ = ["Explanation", "GraphModel", "Model", "SequenceModel", "Tagger", "files", "uncertainty"]
 
@@ -23,7 +23,7 @@ lazily(
         "GraphModel": ".graph_model",
         "SequenceModel": ".model",
         "Tagger": ".tagger",
-        "uncertainty": ".unsure",
+        "uncertainty": ".active_learning",
     },
     modules=("files",),
 )

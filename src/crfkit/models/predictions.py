@@ -228,12 +228,12 @@ class Predictions(Scoring):
             raise TypeError(
                 f"metric is {metric!r}, expected a name, 'auto' or a function of gold and predicted labels"
             )
-        from crfkit.metrics import rule
+        from crfkit.metrics import default_metric
 
-        if metric == rule.AUTO:
+        if metric == default_metric.AUTO:
             spells = self.segmental or self.label_scheme is not None
-            metric = rule.metric_for(self.spelling.alphabet.strings(), segments=spells)
-        return rule.named_for(metric, self.label_scheme)
+            metric = default_metric.metric_for(self.spelling.alphabet.strings(), segments=spells)
+        return default_metric.named_for(metric, self.label_scheme)
 
     @property
     def label_scheme(self) -> Scheme | None:

@@ -215,6 +215,6 @@ class Probabilities(Scoring):
         >>> bool(sure < unsure)
         True
         """
-        from crfkit.models.uncertainty import uncertainty
+        from crfkit.models.active_learning import uncertainty
 
         return uncertainty(cast("SequenceModel", self), X, "entropy", threads=threads)

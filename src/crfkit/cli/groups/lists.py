@@ -106,7 +106,7 @@ def _scored() -> Iterator[Entry]:
 
 
 def _uncertainties() -> Iterator[Entry]:
-    from crfkit.models.uncertainty import Uncertainty
+    from crfkit.models.active_learning import Uncertainty
 
     yield from map(Entry, get_args(Uncertainty))
 

@@ -25,10 +25,10 @@ from crfkit.arrays import Floats
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset, labeled
 from crfkit.estimators.continued_training import adapt
+from crfkit.models.active_learning import uncertainty
 from crfkit.models.documents import scheme_of
 from crfkit.models.model import SequenceModel
 from crfkit.models.reading import read
-from crfkit.models.uncertainty import uncertainty
 from crfkit.tags.schemes import OUTSIDE
 from crfkit.tags.segments import to_tags
 from crfkit.training.events import Begin, Event, Finished, Progress

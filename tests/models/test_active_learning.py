@@ -10,7 +10,7 @@ import pytest
 
 from crfkit import ChainCRF, HiddenChainCRF, SemiCRF, inference
 from crfkit.arrays import Floats
-from crfkit.models.uncertainty import Uncertainty
+from crfkit.models.active_learning import Uncertainty
 
 LABELS = ["A", "B", "C"]
 
