@@ -13,7 +13,8 @@ from crfkit import Chain, Graph, inference
 from crfkit.arrays import Floats
 from crfkit.inference.methods.registry import METHODS
 from crfkit.native import kernels
-from tests.cases.potentials import ENUMERABLE, SWEPT, Case
+from tests.cases.potential_cases import ENUMERABLE, SWEPT
+from tests.cases.potentials import Case
 from tests.cases.queries import QUERIES, flat
 
 ODD = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0)

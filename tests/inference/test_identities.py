@@ -19,18 +19,8 @@ from crfkit.structures.constraints import Constraint, Forbid, SegmentLength
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
 from crfkit.structures.tree import TreePotentials
 from tests.cases.answers import assert_close, key
-from tests.cases.potentials import (
-    ENUMERABLE,
-    NEVER,
-    Case,
-    Potentials,
-    chain,
-    path,
-    pointers,
-    scores,
-    segments,
-    tree,
-)
+from tests.cases.potential_cases import ENUMERABLE
+from tests.cases.potentials import NEVER, Case, Potentials, chain, path, pointers, scores, segments, tree
 
 LENGTHS = (6, 0, 1, 4)
 

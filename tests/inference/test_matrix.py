@@ -18,7 +18,8 @@ from crfkit import inference, structures
 from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.tree import TreePotentials
 from tests.cases.answers import CHECKS, Answers, Space, assert_parts, expected
-from tests.cases.potentials import ENUMERABLE, SWEPT, Case, Potentials, chain, problems
+from tests.cases.potential_cases import ENUMERABLE, SWEPT
+from tests.cases.potentials import Case, Potentials, chain, problems
 
 SPACES: tuple[Space, ...] = ("auto", "log")
 #: Queries that sum probabilities; the others know only one space.

@@ -15,7 +15,8 @@ from crfkit.inference.reference.enumeration import labeling_score
 from crfkit.structures.gold import Path
 from crfkit.structures.potentials import weighted_sum
 from crfkit.structures.segments.potentials import SemiMarkovPotentials
-from tests.cases.potentials import ENUMERABLE, Case, Potentials, chain, segments
+from tests.cases.potential_cases import ENUMERABLE
+from tests.cases.potentials import Case, Potentials, chain, segments
 
 NEVER = float("-inf")
 

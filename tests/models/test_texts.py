@@ -1,13 +1,7 @@
-"""Raw text in, documents with spans out: calls, pipes, streams, tokenizers of other models, files."""
+"""Raw text in, documents with spans out: calls, constraints, tokenizers of other models."""
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import pickle
-import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crfkit
-from crfkit import MEMM, ChainCRF, Doc, SemiCRF
+from crfkit import MEMM, ChainCRF, Doc
 from crfkit.constraints import AtMostOnce
-from crfkit.errors import DataError, DataWarning, InfeasibleError, ModelFileError, SaveError
-from crfkit.models.store import pack, unpack
-from crfkit.text import Blanks, Characters, Given, Sentences, Words
-from crfkit.text import spec as text_spec
+from crfkit.errors import DataError, InfeasibleError, SaveError
+from crfkit.text import Blanks, Given
 from crfkit.text.offsets import UNITS
 from tests.cases.documents import DOCS
+from tests.cases.real_data import DATA
+from tests.cases.text_models import MODEL, PLAIN, SEGMENTS, TEXT
 from tests.cases.texts import TEXTS
-
-MODEL = ChainCRF(tokenizer="words", sentences="rule").fit(DOCS).model_
-SEGMENTS = SemiCRF(tokenizer="words").fit(DOCS).model_
-PLAIN = ChainCRF().fit([["5", "Main", "St"], ["7", "Elm"]], [["NO", "ST", "ST"], ["NO", "ST"]]).model_
-TEXT = "Ana Ruiz saw New York. In Oslo, Eva ran."
 
 
 def test_a_model_is_called_on_a_text() -> None:
@@ -115,113 +104,6 @@ def test_tokens_of_documents_are_used_as_given() -> None:
         model(Doc("Ana", id="7"))
 
 
-# ---- many texts
-
-
-def test_a_pipe_keeps_the_order_and_reads_no_further_than_a_batch() -> None:
-    taken: list[int] = []
-
-    def texts() -> Iterator[str]:
-        for n in range(100):
-            taken.append(n)
-            yield f"Ana Ruiz is number {n}." if n % 3 else ""
-
-    found = MODEL.pipe(texts(), batch=7)
-    assert next(found).text == ""
-    assert len(taken) == 7
-    rest = [*found]
-    assert [doc.text for doc in rest] == [f"Ana Ruiz is number {n}." if n % 3 else "" for n in range(1, 100)]
-    assert rest[:20] == [MODEL(doc.text) for doc in rest[:20]]
-    assert [*MODEL.pipe([])] == []
-
-
-def test_a_pipe_gives_the_same_for_any_batch_and_threads() -> None:
-    texts = [TEXT, "", "Eva Diaz left.", TEXT * 3]
-    expected = [MODEL(text) for text in texts]
-    for batch in (1, 2, 256):
-        for threads in (1, 2):
-            assert [*MODEL.pipe(texts, batch=batch, threads=threads)] == expected
-    with pytest.raises(ValueError, match="batch is 0, expected 1 or more"):
-        next(MODEL.pipe(texts, batch=0))
-    with pytest.raises(TypeError, match=r"for one text call the model, model\(text\)"):
-        next(MODEL.pipe(TEXT))
-    with pytest.raises(TypeError, match="expected a text or a Doc, not 7 of type int"):
-        next(MODEL.pipe([7]))  # type: ignore[list-item]
-
-
-def test_models_that_run_on_threads_share_a_tagger() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    expected = MODEL(TEXT)
-    with ThreadPoolExecutor(4) as pool:
-        assert all(doc == expected for doc in pool.map(MODEL, [TEXT] * 40))
-
-
-# ---- one text of any size
-
-
-BOOK = "".join(f"{TEXT} \U0001f680 Zoë {n} left.\n" for n in range(90))
-
-
-@pytest.mark.parametrize("window", [1024, 1500, 1 << 20])
-def test_a_stream_finds_what_the_whole_text_has(window: int, tmp_path: Path) -> None:
-    expected = MODEL(BOOK).spans
-    path = tmp_path / "book.txt"
-    path.write_text(BOOK, encoding="utf-8")
-    for file in (io.StringIO(BOOK), io.BytesIO(BOOK.encode()), path):
-        found = [*MODEL.stream(file, window=window)]
-        assert [span[:3] for span in found] == [span[:3] for span in expected]
-        assert [span.text for span in found] == [span.text for span in expected]
-        assert [span.probability for span in found] == pytest.approx([span.probability for span in expected])
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_a_stream_counts_in_any_unit(unit: Any) -> None:
-    expected = MODEL(BOOK).in_unit(unit).spans
-    found = [*MODEL.stream(io.StringIO(BOOK), window=1024, unit=unit)]
-    assert [span[:3] for span in found] == [span[:3] for span in expected]
-
-
-def test_a_model_that_takes_texts_for_sentences_streams_lines() -> None:
-    model = MODEL.with_text("words")
-    lines = BOOK.splitlines(keepends=True)
-    expected = [(span.text, span.probability) for line in lines for span in model(line).spans]
-    found = [*model.stream(io.StringIO(BOOK), window=1024)]
-    assert [span.text for span in found] == [text for text, _ in expected]
-    assert [span.probability for span in found] == pytest.approx([p for _, p in expected])
-
-
-def test_the_memory_of_a_stream_does_not_grow_with_the_text() -> None:
-    def peak(times: int) -> int:
-        text = io.StringIO(BOOK * times)
-        tracemalloc.start()
-        for _ in MODEL.stream(text, window=4096, threads=1):
-            pass
-        size = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return size
-
-    peak(1)  # what is made once
-    assert peak(20) < peak(2) + (1 << 18)
-
-
-def test_a_sentence_longer_than_a_window_is_cut_with_a_warning() -> None:
-    with pytest.warns(DataWarning, match="a sentence is longer than the window of 1,024 and is cut"):
-        found = [*MODEL.stream(io.StringIO("Ana Ruiz saw " * 300), window=1024)]
-    assert 300 <= len(found) < 305  # where a window ends, a name may be cut
-    with pytest.raises(ValueError, match="window is 10, expected 1,024 characters or more"):
-        next(MODEL.stream(io.StringIO("Ana"), window=10))
-
-
-def test_a_sentence_of_very_many_tokens_is_cut_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_spec, "LONGEST", 100)
-    with pytest.warns(DataWarning, match="a sentence of 901 tokens is cut into pieces of 100; sentences="):
-        doc = MODEL("Ana Ruiz saw " * 300 + ".")
-    assert doc.sentences is not None
-    assert doc.sentences.tolist() == [*range(0, 901, 100), 901]
-    assert len(doc.spans) > 250
-
-
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes("Ana\nZoë\n".encode("latin-1"))
@@ -303,88 +185,6 @@ def test_models_of_other_programs_read_text(tmp_path: Path) -> None:
         assert crfkit.load(tmp_path / "own.crf")("in New York") == foreign("in New York")
 
 
-# ---- files
-
-
-@pytest.mark.parametrize(
-    ("tokenizer", "sentences"),
-    [
-        (Words("-"), "rule"),
-        (Characters(), "none"),
-        (Blanks(","), "lines"),
-        (crfkit.text.Pattern(r"\w+|[^\w\s]"), "blank-lines"),
-        (Given(), Sentences("rule", ("abc",))),
-    ],
-)
-def test_a_file_keeps_the_tokenizer(tokenizer: Any, sentences: Any, tmp_path: Path) -> None:
-    model = MODEL.with_text(tokenizer, sentences)
-    model.save(tmp_path / "m.crf", compact=True)
-    for again in (
-        crfkit.load(tmp_path / "m.crf"),
-        crfkit.load(tmp_path / "m.crf", mapped=True),
-        pickle.loads(pickle.dumps(model)),
-    ):
-        assert again.text == model.text
-        if not isinstance(tokenizer, Given):
-            assert again(TEXT) == model(TEXT)
-    assert crfkit.load(tmp_path / "m.crf").to_bytes() == model.to_bytes()
-
-
-def _changed(tmp_path: Path, change: Any) -> Path:
-    """Return a model file whose description is another, with checksums that fit."""
-    path = tmp_path / "m.crf"
-    MODEL.save(path)
-    arrays, described = unpack(path.read_bytes(), "m")
-    change(described)
-    path.write_bytes(b"".join(pack(arrays, described)))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ([], "the tokenizer is damaged"),
-        ({"tokenizer": {"kind": "words"}}, "the tokenizer is damaged"),
-        ({"tokenizer": {"kind": "python"}, "sentences": {"rule": "none"}}, "tokenizer is 'python'"),
-        ({"tokenizer": {"kind": "words", "split": 7}, "sentences": {"rule": "none"}}, "split is 7"),
-        ({"tokenizer": {"kind": "words"}, "sentences": {"rule": "regex"}}, "sentences is 'regex'"),
-        ({"tokenizer": {"kind": "words"}, "sentences": 7}, "the tokenizer is damaged"),
-        (
-            {"tokenizer": {"kind": "pattern", "expression": "(a+)+$"}, "sentences": {"rule": "none"}},
-            "could take far more steps",
-        ),
-    ],
-)
-def test_a_damaged_tokenizer_is_refused(text: Any, told: str, tmp_path: Path) -> None:
-    path = _changed(tmp_path, lambda described: described.update(text=text))
-    with pytest.raises(ModelFileError, match=told):
-        crfkit.load(path)
-
-
-def test_the_record_of_training_tells_of_the_alignment(tmp_path: Path) -> None:
-    crf = ChainCRF(tokenizer="words").fit([*DOCS, Doc("Osloer", spans=[(0, 4, "LOC")])])
-    assert crf.training_ is not None
-    assert "expanded: 'Oslo' to 'Osloer' (LOC)" in str(crf.training_.alignment)
-    json.dumps(crf.training_.to_dict())
-    crf.save(tmp_path / "m.crf")
-    again = crfkit.load(tmp_path / "m.crf")
-    assert again.training.alignment == crf.training_.alignment
-
-    def change(described: Any) -> None:
-        described["training"]["alignment"]["expanded"] = -1
-
-    with pytest.raises(ModelFileError, match="the report on the alignment of spans is damaged"):
-        crfkit.load(_changed_file(crf, tmp_path, change))
-
-
-def _changed_file(crf: Any, tmp_path: Path, change: Any) -> Path:
-    arrays, described = unpack(crf.model_.to_bytes(), "m")
-    change(described)
-    path = tmp_path / "changed.crf"
-    path.write_bytes(b"".join(pack(arrays, described)))
-    return path
-
-
 def test_unsatisfiable_constraints_are_an_error() -> None:
     from crfkit.constraints import Exactly
 
@@ -395,9 +195,6 @@ def test_unsatisfiable_constraints_are_an_error() -> None:
 def test_locally_normalized_models_read_text_too() -> None:
     model = MEMM(tokenizer="words").fit(DOCS).model_
     assert [span.text for span in model("Ana Ruiz saw New York.").spans] == ["Ana Ruiz", "New York"]
-
-
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
 
 
 @pytest.mark.skipif(not (DATA.parent / "models/usaddress.crfsuite").exists(), reason="no model of usaddress")

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import crfkit.native
-from tests.cases.potentials import ENUMERABLE, SWEPT
+from tests.cases.potential_cases import ENUMERABLE, SWEPT
 
 ROOT = Path(__file__).parents[2]
 LEVELS: list[str] = crfkit.native.build_info()["simd_available"]  # type: ignore[assignment]
@@ -24,7 +24,7 @@ import sys
 import numpy as np
 import crfkit.native
 from crfkit import inference
-from tests.cases.potentials import ENUMERABLE, SWEPT
+from tests.cases.potential_cases import ENUMERABLE, SWEPT
 from tests.cases.queries import QUERIES, flat
 
 # No marginals of the order in which equal scores come: draws and paths are left to the matrix.
