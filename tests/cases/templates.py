@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,10 +12,8 @@ import crfkit
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
+from tests.cases.real_data import DATA
 
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
-GOLDEN = DATA.parent / "golden"
-needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no files of the original programs here")
 needs_data = pytest.mark.skipif(not (DATA / "conll2000").is_dir(), reason="no CoNLL-2000 here")
 
 CHUNKING = "\n".join(

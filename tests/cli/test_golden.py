@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.cases.cli import run
-
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
-GOLDEN = DATA.parent / "golden"
-needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no files of the original programs here")
+from tests.cases.real_data import DATA, GOLDEN, needs_golden
 
 
 def sequences(text: str) -> list[list[str]]:

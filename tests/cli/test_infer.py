@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,9 @@ from crfkit.inference import graphs
 from crfkit.inference.methods import Enumeration
 from crfkit.inference.methods.registry import METHODS
 from tests.cases.cli import on_a_terminal, run
+from tests.cases.real_data import DATA
 
-DATA = Path(os.environ.get("CRFKIT_DATA", Path(__file__).parents[3] / "shared/data")) / "uai"
+UAI = DATA / "uai"
 
 
 @pytest.fixture
@@ -166,11 +166,11 @@ def test_the_help_names_all_methods() -> None:
     assert {*METHODS} <= {word.strip(".,") for word in words}
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="no shared data")
+@pytest.mark.skipif(not UAI.is_dir(), reason="no shared data")
 @pytest.mark.skipif("elimination" not in METHODS, reason="no elimination yet")
 @pytest.mark.parametrize("name", ["CSP_12", "Pedigree_11", "Promedus_34", "Segmentation_11", "Alchemy_11"])
 def test_real_models(name: str) -> None:
-    path = DATA / f"{name}.uai"
+    path = UAI / f"{name}.uai"
     for query in ("PR", "MAR", "MPE"):
         told = run(
             "infer", path, "--evidence", f"{path}.evid", "--query", query, "--inference-method", "elimination"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import random
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 import crfkit.compat.pycrfsuite as pycrfsuite
 from crfkit.compat.pycrfsuite._dumpparser import CRFsuiteDumpParser
+from tests.cases.real_data import DATA
 
 X = [[["a"], ["b"]], [["a"], ["a"], ["b"]]] * 3
 Y = [["A", "B"], ["A", "A", "B"]] * 3
@@ -147,7 +147,7 @@ def test_files_go_both_ways(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["usaddress", "mytokenize_wordseg"])
 def test_real_models(name: str) -> None:
-    path = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "models" / f"{name}.crfsuite"
+    path = DATA.parent / "models" / f"{name}.crfsuite"
     if not path.exists():
         pytest.skip("the models are not here")
     tagger = pycrfsuite.Tagger()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +20,9 @@ from crfkit.features import ItemExtractor
 from crfkit.training.curvature import with_curvature
 from tests.cases import addresses
 from tests.cases.estimators import NEAR, W_TEST, X_TEST, Y_TEST, W, X, Y, crf, fitted
+from tests.cases.real_data import DATA
 
-ADDRESSES = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "usaddress"
+ADDRESSES = DATA / "usaddress"
 
 
 def freed(**options: Any) -> ChainCRF:

@@ -13,15 +13,14 @@ from crfkit.features import Extractor
 from crfkit.features.crfpp import parse_crfpp
 from crfkit.features.dialects import guess_dialect, parse_recipe, read_recipe
 from crfkit.features.wapiti import parse_wapiti
+from tests.cases.real_data import GOLDEN, needs_golden
 from tests.cases.templates import (
     CHUNKING,
     DATA,
-    GOLDEN,
     ROWS,
     extract,
     names_by_position,
     needs_data,
-    needs_golden,
     read_columns,
 )
 

@@ -5,18 +5,15 @@ numbers of strict and lenient readings come from seqeval 1.2.2. Nothing here nee
 """
 
 import gzip
-import os
 import random
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 
 from crfkit.metrics import span_scores
 from crfkit.metrics.counts import Average, Score
 from crfkit.metrics.spanwise import SpanScores
-
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
+from tests.cases.real_data import DATA
 
 
 def split(text: str) -> list[list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from crfkit.models.files.crfsuite import read_crfsuite
 from crfkit.models.files.crfsuite_write import crfsuite_bytes
 from crfkit.structures import Chain
 from crfkit.structures.constraints import Forbid
+from tests.cases.real_data import MODELS
 
-MODELS = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "models"
 needs_models = pytest.mark.skipif(not MODELS.is_dir(), reason="no models of CRFsuite here")
 NAMES = ["usaddress", "mytokenize_wordseg"]
 

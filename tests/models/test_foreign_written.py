@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import random
 import re
 from collections.abc import Callable
@@ -33,9 +32,8 @@ from crfkit.structures import Chain
 from crfkit.structures.chains.local import LocalChain
 from crfkit.structures.constraints import Forbid
 from tests.cases.foreign_models import WAPITI_PATTERNS, crfpp_binary, crfpp_text, wapiti_text
+from tests.cases.real_data import GOLDEN, needs_golden
 
-GOLDEN = Path(os.environ.get("CRFKIT_DATA", "../shared/data")).parent / "golden"
-needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no files of the original programs here")
 WRITERS: dict[Kind, Callable[[SequenceModel], bytes]] = {"crfpp": write_crfpp, "wapiti": write_wapiti}
 ROWS = [[("the", "DT", "O"), ("New", "NN", "B"), ("York", "NN", "I")], [("a", "DT", "O"), ("x", "NN", "B")]]
 

@@ -26,8 +26,9 @@ from crfkit.optimize.sequential.rules import hildreth
 from crfkit.structures import Chain, SemiMarkov
 from crfkit.training.choose import by_name
 from tests.cases.batches import random_batch
+from tests.cases.real_data import GOLDEN, needs_golden
 from tests.cases.stochastic import L, batch, layout_of
-from tests.cases.templates import GOLDEN, needs_golden, read_columns
+from tests.cases.templates import read_columns
 
 
 def test_hildreth_solves_the_quadratic_program() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,7 @@ from crfkit.papers import Given, Result, named, reproduce
 from crfkit.papers.np_chunking import TESTS, claims, optimum, reached
 from crfkit.papers.np_chunking_learners import METHODS, MODELS, PAIRS, Corpus, generated, tags
 from crfkit.structures import Chain
-
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
+from tests.cases.real_data import DATA
 
 
 def test_quick_runs_to_the_end(tmp_path: Path) -> None:

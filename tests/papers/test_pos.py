@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from crfkit.papers import Given, Reading, Result, named, reproduce
 from crfkit.papers.pos import MODELS, PAPER, STARTS, make
 from crfkit.papers.pos_learners import Half, data_of, generated
-
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
+from tests.cases.real_data import DATA
 
 
 def test_quick_runs_to_the_end(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from itertools import product
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from crfkit.papers.semi_ner_claims import CHAINS, SEMI, Key, claims
 from crfkit.papers.semi_ner_learners import Learner, Remembered
 from crfkit.papers.semi_ner_tasks import TASKS, generated
 from tests.cases.cli import run
-
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
+from tests.cases.real_data import DATA
 
 
 def test_quick_from_end_to_end(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"
+from tests.cases.real_data import DATA
+
+UAI = DATA / "uai"
 
 #: A process of its own, whose heap has no holes: what the answer takes at its peak, and what was counted.
 MEASURE = """
@@ -40,7 +42,7 @@ print(counted, memory("VmHWM") - before)
 @pytest.mark.parametrize("name", ["18 18 2", "8 8 5", "CSP_11", "ObjectDetection_11"])
 def test_memory_is_taken_as_it_was_counted(name: str) -> None:
     if "_" in name:
-        name = str(DATA / f"{name}.uai")
+        name = str(UAI / f"{name}.uai")
         if not Path(name).exists():
             pytest.skip("needs the models of the UAI competition")
     ran = subprocess.run([sys.executable, "-c", MEASURE, name], capture_output=True, text=True, check=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,8 +9,9 @@ from crfkit import inference
 from crfkit.data.graphs import read_result
 from crfkit.graphs import load as load_graph
 from crfkit.inference.methods import Elimination, TooWideError
+from tests.cases.real_data import DATA
 
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"
+UAI = DATA / "uai"
 MODELS = (
     *("Alchemy_11", "CSP_12", "Grids_11", "Grids_12", "Grids_13", "Pedigree_11", "Pedigree_12"),
     *(f"ObjectDetection_{n}" for n in (34, 56)),
@@ -22,12 +20,12 @@ MODELS = (
     *(f"linkage_{n}" for n in (16, 21)),
 )
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the models of the UAI competition")
+pytestmark = pytest.mark.skipif(not UAI.is_dir(), reason="needs the models of the UAI competition")
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_answers_are_those_of_the_competition(name: str) -> None:
-    path = DATA / f"{name}.uai"
+    path = UAI / f"{name}.uai"
     scores = load_graph(path, evidence=f"{path}.evid")
     found = inference.marginals(scores, method=Elimination())
     wanted = read_result(f"{path}.MAR").marginals
@@ -42,6 +40,6 @@ def test_answers_are_those_of_the_competition(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["GeomSurf-7-gm256", "SegmentationMAP_17"])
 def test_models_that_are_too_wide_are_refused(name: str) -> None:
-    scores = load_graph(DATA / f"{name}.uai.gz")
+    scores = load_graph(UAI / f"{name}.uai.gz")
     with pytest.raises(TooWideError, match=r"graph 0 is too wide .* need [\d.]+e\+1\d cells"):
         inference.log_partition(scores, method=Elimination())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,16 @@ from crfkit import inference
 from crfkit.data.graphs import read_result
 from crfkit.graphs import load as load_graph
 from crfkit.inference.methods import ExpectationPropagation, Gibbs, MeanField
+from tests.cases.real_data import DATA
 
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data")) / "uai"
+UAI = DATA / "uai"
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the models of the UAI competition")
+pytestmark = pytest.mark.skipif(not UAI.is_dir(), reason="needs the models of the UAI competition")
 
 
 def load(name: str) -> tuple[Any, float]:
     """Return the scores of a model, and log Z as the reference has it, with six digits."""
-    path = DATA / f"{name}.uai"
+    path = UAI / f"{name}.uai"
     value: Any = read_result(f"{path}.PR").value
     return load_graph(path, evidence=f"{path}.evid"), value * np.log(10.0)
 
@@ -44,7 +43,7 @@ def test_trees_are_near_where_labels_are_forbidden() -> None:
 def test_chains_that_mix_and_chains_that_do_not() -> None:
     scores, _ = load("ObjectDetection_34")
     found = inference.marginals(scores, method=Gibbs(block=True))
-    wanted: Any = read_result(DATA / "ObjectDetection_34.uai.MAR").marginals
+    wanted: Any = read_result(UAI / "ObjectDetection_34.uai.MAR").marginals
     np.testing.assert_allclose(np.concatenate(found["variable"]), wanted, atol=0.01)
     assert found.info.converged.all()
     stuck = inference.marginals(load("Promedus_11")[0], method=Gibbs(block=True))
