@@ -176,7 +176,7 @@ class BoostedCRF(SequenceQueries):
         finally:
             if display is not None:
                 display.close()
-        self._learned(found, chain, trees, data.extractor)
+        self._keep_model(found, chain, trees, data.extractor)
         if found.interrupted:
             raise KeyboardInterrupt
         return self
@@ -184,7 +184,7 @@ class BoostedCRF(SequenceQueries):
     def _absent(self) -> Mapping[str, str]:
         return {"tag": "X is not tokens; use predict([x])"}
 
-    def _learned(self, found: Boosted, chain: Chain, trees: Trees, made_by: ExtractorSpec | None) -> None:
+    def _keep_model(self, found: Boosted, chain: Chain, trees: Trees, made_by: ExtractorSpec | None) -> None:
         L = len(chain.labels)
         node = found.leaves["node"]
         edge = found.leaves.get("edge")

@@ -130,7 +130,7 @@ class ChainCRF(SequenceQueries, Fitting):
             data = replace(data, labels=Alphabet([*data.labels.strings(), *known]))
         return self._encoded(has_gold(data, "ChainCRF", "labels")), self._part("structure")
 
-    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+    def _dev_data(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self._threads, gold=y is None)
         return self._encoded(data if y is None else labeled(data, y, Alphabet()))
 

@@ -101,15 +101,15 @@ class FactorialCRF(ReadyMade):
         return graph, grounding.as_read(samples), samples, labels
 
     @classmethod
-    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+    def _params_of_model(cls, model: GraphModel) -> dict[str, Any] | None:
         found = model.feature_map
         if not isinstance(found, Sequences) or found.form == "labels":
             return None
         links = [line.kinds for line in found.lines if line.offsets == (0, 0)]
         return {"links": links, "features": found.recipe}
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.columns_ = [*model.graph.kinds]
         self.classes_ = {name: np.array(labels, dtype=object) for name, labels in model.labels.items()}
 

@@ -59,7 +59,7 @@ def weighted(data: Dataset, sample_weight: ArrayLike | None) -> Dataset:
 class Fitting(Documented, InFiles, Trained):
     """An estimator whose parameters are those of `crfkit.train`, and which holds the model that it gives.
 
-    What becomes of X and y is up to the structure: `_prepared` and `_judged`.
+    What becomes of X and y is up to the structure: `_prepared` and `_dev_data`.
     """
 
     _needed: ClassVar[Mapping[str, str]] = OF_FEATURES
@@ -85,7 +85,7 @@ class Fitting(Documented, InFiles, Trained):
         """
         raise NotImplementedError
 
-    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+    def _dev_data(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         """Return a dev set."""
         raise NotImplementedError
 
@@ -273,7 +273,7 @@ class Fitting(Documented, InFiles, Trained):
                 threads=self._threads,
             )
             self._since = anchor, data
-            return self._learned(_with(model, recipe))
+            return self._keep_model(_with(model, recipe))
 
     def _fitted(self, data: Dataset, structure: Structure, recipe: Recipe | None, call: Call) -> Self:
         """Train on data, and hold them where there is `partial_fit`."""
@@ -281,7 +281,7 @@ class Fitting(Documented, InFiles, Trained):
         with WarnedLast():
             model = self._train(data, structure, call)
             self._data_held, self._since = None if "partial_fit" in self._absent() else data, None
-            return self._learned(_with(model, recipe))
+            return self._keep_model(_with(model, recipe))
 
     def _dev(self, dev: Any, recipe: Recipe | None, structure: Structure) -> Dataset | None:
         """Return the data to score on, of a pair (X, y) or of data with labels."""
@@ -289,15 +289,15 @@ class Fitting(Documented, InFiles, Trained):
             return None
         if are_docs(dev):
             X, y, _ = self._unfolded(dev, spec=self._reads.spec)
-            return self._judged(itemized(self.features, X), y, recipe, structure)
+            return self._dev_data(itemized(self.features, X), y, recipe, structure)
         if isinstance(dev, Dataset | Batch | Columns):
-            return self._judged(itemized(self.features, dev), None, recipe, structure)
+            return self._dev_data(itemized(self.features, dev), None, recipe, structure)
         if not isinstance(dev, tuple) or len(dev) != 2:
             raise ValueError(
                 f"dev is a {type(dev).__name__}, expected a pair, as in fit(X, y, dev=(X_dev, y_dev)), or a "
                 "Dataset or Columns with labels"
             )
-        return self._judged(itemized(self.features, dev[0]), dev[1], recipe, structure)
+        return self._dev_data(itemized(self.features, dev[0]), dev[1], recipe, structure)
 
     def _train(self, data: Dataset, structure: Structure, call: Call) -> SequenceModel:
         return train(
@@ -318,7 +318,7 @@ class Fitting(Documented, InFiles, Trained):
             progress=call.progress,
         )
 
-    def _learned(self, model: SequenceModel) -> Self:
+    def _keep_model(self, model: SequenceModel) -> Self:
         model = self._with_text(model.constrained(self._whole) if len(self._whole) else model)
         self.model_ = recorded(self, model)
         self.classes_ = np.array(model.labels, dtype=object)

@@ -120,11 +120,11 @@ class GraphCRF(GraphQueries, Trained):
         return tags
 
     @classmethod
-    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+    def _params_of_model(cls, model: GraphModel) -> dict[str, Any] | None:
         return {"graph": model.graph} if model.feature_map is None else None
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.classes_ = self._named(model)
 
     @staticmethod

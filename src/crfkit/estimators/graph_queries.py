@@ -60,7 +60,7 @@ class GraphQueries(Evaluated, InFiles):
         method : a method of `crfkit.inference.methods`, or its name, optional
             "posterior": the likeliest label of each variable.
         """
-        return self._model._best(self._taken(X), given, method, self._summing, self._threads)
+        return self._model._best(self._checked(X), given, method, self._summing, self._threads)
 
     def predict_proba(
         self, X: Any, *, given: Any = None, cliques: bool = False, method: Method | str | None = None
@@ -72,7 +72,7 @@ class GraphQueries(Evaluated, InFiles):
         """
         asked = self._summing if method is None else method
         return self._model.predict_proba(
-            self._taken(X), given=given, cliques=cliques, method=asked, threads=self._threads
+            self._checked(X), given=given, cliques=cliques, method=asked, threads=self._threads
         )
 
     def log_prob(self, X: Any, y: Any = None, *, method: Method | str | None = None) -> Numbers:
@@ -81,7 +81,7 @@ class GraphQueries(Evaluated, InFiles):
         Labels that are not known are summed over; one that the model does not have has probability 0.
         """
         asked = self._summing if method is None else method
-        return self._model.log_prob(self._taken(X), y, method=asked, threads=self._threads)
+        return self._model.log_prob(self._checked(X), y, method=asked, threads=self._threads)
 
     def kbest(
         self, X: Any, k: int, *, given: Any = None, method: Method | str | None = None
@@ -91,7 +91,7 @@ class GraphQueries(Evaluated, InFiles):
         Each has ``labels`` (by kind, or in the form of y), ``log_prob`` and ``probability``.
         """
         return self._model.kbest(
-            self._taken(X), k, given=given, method=method, summing=self._summing, threads=self._threads
+            self._checked(X), k, given=given, method=method, summing=self._summing, threads=self._threads
         )
 
     def sample(
@@ -109,13 +109,13 @@ class GraphQueries(Evaluated, InFiles):
         """
         drawn = self._seed if random_state is None else random_state
         return self._model.sample(
-            self._taken(X), n_samples, random_state=drawn, given=given, method=method, threads=self._threads
+            self._checked(X), n_samples, random_state=drawn, given=given, method=method, threads=self._threads
         )
 
     def entropy(self, X: Any, *, given: Any = None, method: Method | str | None = None) -> Numbers:
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
         asked = self._summing if method is None else method
-        return self._model.entropy(self._taken(X), given=given, method=asked, threads=self._threads)
+        return self._model.entropy(self._checked(X), given=given, method=asked, threads=self._threads)
 
     def score(
         self,
@@ -165,7 +165,7 @@ class GraphQueries(Evaluated, InFiles):
 
     def _compared(self, X: Any, y: None, metric: Any, **asked: Any) -> Compared:
         return self._model._compared(
-            self._taken(X), y, metric, summing=self._summing, threads=self._threads, **asked
+            self._checked(X), y, metric, summing=self._summing, threads=self._threads, **asked
         )
 
     def explain(
@@ -174,7 +174,7 @@ class GraphQueries(Evaluated, InFiles):
         """Explain why one graph or sample, ``X[0]``, has its labels; see `GraphModel.explain`."""
         return self._model.explain(x, at, given=given, method=method, threads=self._threads)
 
-    def _taken(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Any:
         """Return X, checked as the estimator checks it."""
         return X
 
@@ -182,21 +182,21 @@ class GraphQueries(Evaluated, InFiles):
     def _foreign(cls, model: Any) -> str:
         if not isinstance(model, GraphModel):
             return "a model of sequences"
-        if cls._told(model) is not None:
+        if cls._params_of_model(model) is not None:
             return ""
         made = model.feature_map
         return f"{model!r}, " + ("without a map of samples" if made is None else f"with a map of {made.kind}")
 
     @classmethod
     def _of_model(cls, model: Any) -> Self:
-        return cls(**(cls._told(model) or {}))
+        return cls(**(cls._params_of_model(model) or {}))
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.inference_info_ = None
 
     @classmethod
-    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+    def _params_of_model(cls, model: GraphModel) -> dict[str, Any] | None:
         """Return the parameters that a model tells; None where this estimator cannot have learned it."""
         raise NotImplementedError
 

@@ -112,7 +112,7 @@ class GridCRF(ReadyMade):
         return graph, grounding, samples, grounding.gold(graph, samples, y)
 
     @classmethod
-    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+    def _params_of_model(cls, model: GraphModel) -> dict[str, Any] | None:
         found = model.feature_map
         if not isinstance(found, Images):
             return None
@@ -124,7 +124,7 @@ class GridCRF(ReadyMade):
             "void": found.void,
         }
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         assert isinstance(model.feature_map, Images)
         self.classes_, self.n_features_in_ = model.feature_map.labels, model.feature_map.features

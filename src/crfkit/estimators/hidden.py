@@ -196,8 +196,8 @@ class HiddenChainCRF(HiddenStates, SequenceQueries):
             self.model_ = recorded(self, self._deciding(self.model_))
         return self
 
-    def _learned(self, model: SequenceModel) -> Self:
-        return super()._learned(self._deciding(model))
+    def _keep_model(self, model: SequenceModel) -> Self:
+        return super()._keep_model(self._deciding(model))
 
     def _deciding(self, model: SequenceModel) -> SequenceModel:
         """Return the model with the decision rule of the estimator, which its file keeps."""
@@ -225,6 +225,6 @@ class HiddenChainCRF(HiddenStates, SequenceQueries):
             data = labeled(data, y, Alphabet(known))
         return self._stated(has_gold(data, "HiddenChainCRF", "labels"))
 
-    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+    def _dev_data(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self._threads, gold=y is None)
         return data if y is None else labeled(data, y, Alphabet())

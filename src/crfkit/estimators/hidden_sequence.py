@@ -128,8 +128,8 @@ class HiddenSequenceCRF(ClassifierMixin, Evaluated, HiddenStates):
         p = self.predict_proba(X)
         return np.asarray(-np.sum(p * np.log(np.where(p > 0.0, p, 1.0)), axis=1))
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.classes_ = np.array(model.labels, dtype=object)
 
     @property
@@ -167,7 +167,7 @@ class HiddenSequenceCRF(ClassifierMixin, Evaluated, HiddenStates):
             raise ValueError(f"y has one label only, {names[0]!r}: training needs two labels or more")
         return self._stated(labeled(data, spread(y, data.batch.seq_ptr), Alphabet(names)))
 
-    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+    def _dev_data(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         data = read(X, recipe, self._threads)
         _labels(y, data.batch.seq_ptr)
         return labeled(data, spread(y, data.batch.seq_ptr), Alphabet())

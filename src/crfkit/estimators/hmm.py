@@ -195,8 +195,8 @@ class HMM(SequenceQueries):
             check_number(name, getattr(self, name), least, whole=True)
         check_number("tolerance", self.tolerance)
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.counts_ = None
 
     def _learn(self, data: Dataset, before: Words | None) -> Self:

@@ -111,14 +111,14 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
         return graph, grounding, grounding.samples(X), dict(zip(names, gold.T, strict=True))
 
     @classmethod
-    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+    def _params_of_model(cls, model: GraphModel) -> dict[str, Any] | None:
         if not isinstance(model.feature_map, Rows):
             return None
         found = (clique.kinds for clique in model.graph.cliques.values() if len(clique.kinds) == 2)
         return {"pairs": [(int(a), int(b)) for a, b in found]}
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         assert isinstance(model.feature_map, Rows)
         self.values_, self.n_features_in_ = model.feature_map.values, model.feature_map.features
         self.classes_, self.pairs_ = np.arange(model.feature_map.labels), [*self.pairs]
@@ -146,7 +146,7 @@ class MultiLabelCRF(ClassifierMixin, ReadyMade):
             made[a, b] = made[b, a] = tables[f"{a} {b}"][1, 1]
         return made
 
-    def _taken(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "model_")
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 

@@ -214,8 +214,8 @@ class SequenceQueries(Evaluated, InFiles):
                 setattr(made, name, value)
         return made
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.classes_ = np.array(model.labels, dtype=object)
 
     @property

@@ -152,7 +152,7 @@ class ReadyMade(GraphQueries, Trained):
         features = getattr(self, "features", None)
         return X if features is None or isinstance(X, GraphBatch) else itemized(features, X)
 
-    def _taken(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Any:
         return self._items(X)
 
     def _method(self) -> Method | str | None:
@@ -164,4 +164,4 @@ class ReadyMade(GraphQueries, Trained):
 
     def batch(self, X: Any, y: Any = None) -> GraphBatch:
         """Return the graphs of X, with the labels of y: for queries of `model_` and `crfkit.inference`."""
-        return self._model.batch(self._taken(X), y, threads=self._threads)
+        return self._model.batch(self._checked(X), y, threads=self._threads)

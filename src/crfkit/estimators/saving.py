@@ -94,7 +94,7 @@ class InFiles(Estimator):
             if why:
                 raise TypeError(f"{source} holds {why}, which is no {cls.__name__}: use crfkit.load")
             made = cls._of_model(model)
-            made._hold(model)
+            made._take_model(model)
             return made
         if by.name != cls.__name__:
             raise TypeError(
@@ -107,7 +107,7 @@ class InFiles(Estimator):
             why = cls._foreign(model)
             if why:
                 raise ValueError(f"its estimator is a {by.name}, and it holds {why}")
-            made._hold(model)
+            made._take_model(model)
             beside = Fields({**by.learned, **by.arrays}, "its estimator", "learned/", remedy="")
             for name in cls._beside:
                 setattr(made, name, value_of(beside[name]))
@@ -123,7 +123,7 @@ class InFiles(Estimator):
         """Return an estimator with the parameters that a model tells."""
         raise NotImplementedError
 
-    def _hold(self, model: Any) -> None:
+    def _take_model(self, model: Any) -> None:
         """Take over a model of a file."""
         self.model_ = model
         self.n_iter_ = 0 if model.training is None else model.training.iterations

@@ -150,7 +150,7 @@ class SemiCRF(SequenceQueries, Fitting):
         learn = before is None  # else internal dictionaries are of other data
         return self._with_segments(data, X, columns, recipe, structure, learn=learn), structure
 
-    def _judged(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
+    def _dev_data(self, X: Any, y: Any, recipe: Recipe | None, structure: Structure) -> Dataset:
         X = list(X) if isinstance(X, Iterator) else X
         data, columns = self._gold(X, y, recipe, ())
         return self._with_segments(data, X, columns, recipe, structure)

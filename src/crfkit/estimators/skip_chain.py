@@ -111,7 +111,7 @@ class SkipChainCRF(ReadyMade):
         return graph, grounding.as_read(samples), samples, {_KIND: labels}
 
     @classmethod
-    def _told(cls, model: GraphModel) -> dict[str, Any] | None:
+    def _params_of_model(cls, model: GraphModel) -> dict[str, Any] | None:
         found = model.feature_map
         if not isinstance(found, Sequences) or found.joined is None:
             return None
@@ -120,6 +120,6 @@ class SkipChainCRF(ReadyMade):
         joined = found.joined
         return {"equal": joined.equal, "where": joined.where, "skip": skip, "features": found.recipe}
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.classes_ = np.array(model.labels[_KIND], dtype=object)

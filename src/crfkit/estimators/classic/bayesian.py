@@ -139,8 +139,8 @@ class BayesianCRF(Evaluated, InFiles):
         """The labels of each kind."""
         return {kind: np.array(labels, dtype=object) for kind, labels in self.model_.labels.items()}
 
-    def _hold(self, model: Any) -> None:
-        super()._hold(model)
+    def _take_model(self, model: Any) -> None:
+        super()._take_model(model)
         self.n_iter_ = model.sweeps
 
     def fit(self, X: GraphBatch, y: None = None) -> Self:
