@@ -12,7 +12,7 @@ from crfkit.cli import learning, recipes
 if TYPE_CHECKING:
     from crfkit.cli.groups.data import LabeledData
     from crfkit.cli.groups.features import Features
-    from crfkit.cli.groups.model import Asked
+    from crfkit.cli.groups.model import LearningTarget
     from crfkit.cli.groups.output import Showing
     from crfkit.data.dataset import Dataset
     from crfkit.features import Recipe
@@ -28,7 +28,7 @@ class CommandParts:
     recipe: Recipe | None
     tables: Mapping[str, Any]
     features: Features
-    asked: Asked
+    target: LearningTarget
 
     def __call__(self, path: str) -> Iterator[Dataset]:
         """Yield the data sets of a file."""
@@ -50,7 +50,7 @@ class CommandParts:
                 continue
             if extract is None:
                 extract = recipes.extractor_for(
-                    chunk, self.recipe, given["columns"], self.reading.label, self.asked, self.tables
+                    chunk, self.recipe, given["columns"], self.reading.label, self.target, self.tables
                 )
             yield extract(chunk, 1)
 
@@ -62,7 +62,7 @@ def prepare_on(
     positions: int,
     reading: LabeledData,
     features: Features,
-    asked: Asked,
+    target: LearningTarget,
 ) -> learning.Learning[BlockedData]:
     """Have files written as blocks by workers; the rest is as in `crfkit.cli.train.prepare_blocks`."""
     from crfkit.cli.origins import Origins
@@ -76,13 +76,13 @@ def prepare_on(
         raise ValueError("standard input cannot be read by the workers of a cluster; give files")
     tables = features.tables
     recipe = features.recipe(tables)
-    parts = CommandParts(positions, reading, recipe, tables, features, asked)
+    parts = CommandParts(positions, reading, recipe, tables, features, target)
     blocks = write_parts(client, expanded(paths), folder, parts)
     made_by = blocks.extractor
     extract = None
     if made_by is not None and made_by.recipe is not None:
         extract = Extractor(made_by.recipe, made_by.label_column)
-    return learning.Learning(blocks, extract, asked.structure, Origins(), TrainingTexts(reading))
+    return learning.Learning(blocks, extract, target.structure, Origins(), TrainingTexts(reading))
 
 
 def tag_on(cluster: str, model: str, data: str, output: str, reading: LabeledData, running: Showing) -> None:

@@ -54,22 +54,22 @@ def cross_validate(
     from crfkit.metrics.default_metric import metric_for
 
     training.check_settings()
-    asked, quiet = model.asked, running.quiet
+    target, quiet = model.target, running.quiet
     _ = model.kept  # wrong words come before files
     for name in metric or ():
         if name != "auto":
             metrics.metric(name)
-    goal, stop = training.goal(asked.structure.objective), stopping.stop()
+    goal, stop = training.goal(target.structure.objective), stopping.stop()
     solver = training.solver(running.jobs, stop.tolerance)
     learn = learning.prepare(
-        data, reading, features, asked, threads=running.jobs, say=lambda text: say(text, quiet)
+        data, reading, features, target, threads=running.jobs, say=lambda text: say(text, quiet)
     )
     N = len(learn.data)
     if folds > N:
         raise ValueError(
             f"--folds is {folds}, but {', '.join(data)} has only {counted(N, 'sequence')}; give fewer parts"
         )
-    fits = metric_for(learn.data.labels.strings(), segments=asked.segmental or model.scheme is not None)
+    fits = metric_for(learn.data.labels.strings(), segments=target.segmental or model.scheme is not None)
     chosen = [fits if name == "auto" else name for name in metric or ("auto", "accuracy")]
     options: dict[str, Any] = {
         "structure": learn.structure,
@@ -100,7 +100,7 @@ def _judged(
 
     whole = learn.data
     rest = sorted(set(range(len(whole))) - set(held))
-    with plain_warnings(), learn.places.located(rest):
+    with plain_warnings(), learn.origins.located(rest):
         model = fit(whole[rest], progress=False, **options)
     pass_on(model.training)
     judged = whole[held]

@@ -56,11 +56,11 @@ def forecast(
     from crfkit.training.forecast import fit_of, forecast_of
 
     training.check_settings()
-    asked = model.asked
+    target = model.target
     _ = model.kept  # wrong words come before files
-    goal = training.goal(asked.structure.objective)
+    goal = training.goal(target.structure.objective)
     learn = learning.prepare(
-        data, reading, features, asked, threads=running.jobs, say=lambda text: say(text, running.quiet)
+        data, reading, features, target, threads=running.jobs, say=lambda text: say(text, running.quiet)
     )
     fit = fit_of(
         learn.data,

@@ -77,11 +77,11 @@ def _found(job: TrainingRequest, options: Induction) -> Any:
     from crfkit.linear.features import FeatureSelection
     from crfkit.training.learners.induction.induce import induce as find
 
-    asked, goal, jobs = job.model.asked, job.training.goal(), job.running.jobs
+    target, goal, jobs = job.model.target, job.training.goal(), job.running.jobs
     solver, stop = job.ending
-    learn = learning.prepare(job.data, job.reading, job.features, asked, threads=jobs, say=job.say)
+    learn = learning.prepare(job.data, job.reading, job.features, target, threads=jobs, say=job.say)
     dev = job.stopping.dev
-    judged = None if dev is None else learning.dev_set(dev, learn, asked, jobs)
+    judged = None if dev is None else learning.dev_set(dev, learn, target, jobs)
     structure: Any = learn.structure
     objective: Any = goal
 
@@ -90,7 +90,7 @@ def _found(job: TrainingRequest, options: Induction) -> Any:
         for feature in one.features[:_TOLD]:
             job.say(line_of(feature))
 
-    with learn.places.located():
+    with learn.origins.located():
         return find(
             learn.data,
             judged,

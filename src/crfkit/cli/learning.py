@@ -12,7 +12,7 @@ from crfkit.cli.texts import TrainingTexts
 if TYPE_CHECKING:
     from crfkit.cli.groups.data import LabeledData
     from crfkit.cli.groups.features import Features
-    from crfkit.cli.groups.model import Asked
+    from crfkit.cli.groups.model import LearningTarget
     from crfkit.cli.origins import Origins
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
@@ -29,7 +29,7 @@ class Learning(Generic[Data]):
     data: Data
     extractor: Extractor | None  #: None where the data have attributes already
     structure: Structure
-    places: Origins  #: where the sequences came from
+    origins: Origins  #: where the sequences came from
     texts: TrainingTexts  #: how raw text became tokens
 
 
@@ -37,7 +37,7 @@ def prepare(
     paths: Sequence[str],
     reading: LabeledData,
     features: Features,
-    asked: Asked,
+    target: LearningTarget,
     *,
     threads: int | None,
     say: Callable[[str], object] | None,
@@ -56,31 +56,31 @@ def prepare(
     check_paths(paths)
     texts = TrainingTexts(reading)
     given = [texts.read(path, say) for path in paths]
-    places = Origins()
+    origins = Origins()
     for path, one in zip(paths, given, strict=True):
-        places.add_data("standard input" if path == "-" else path, one)
+        origins.add_data("standard input" if path == "-" else path, one)
     datasets = [one for one in given if isinstance(one, Dataset)]
     if datasets:
         check_attributes(paths, given, reading, features)
-        joined = asked.gold(joined_datasets(datasets))
-        return Learning(joined, None, asked.settled(joined), places, texts)
+        joined = target.gold(joined_datasets(datasets))
+        return Learning(joined, None, target.settled(joined), origins, texts)
     whole = joined_columns([one for one in given if isinstance(one, Columns)])
-    extract = extractor_for(whole, recipe, keywords["columns"], reading.label, asked, tables)
-    structure, found = asked.structure, extract.recipe
-    if asked.segmental or features.internal:
-        gold = as_segments(labels_alone(whole, extract.label), asked.scheme, asked.outside)
-        structure, found = asked.settled(gold), settled_recipe(found, gold)
+    extract = extractor_for(whole, recipe, keywords["columns"], reading.label, target, tables)
+    structure, found = target.structure, extract.recipe
+    if target.segmental or features.internal:
+        gold = as_segments(labels_alone(whole, extract.label), target.scheme, target.outside)
+        structure, found = target.settled(gold), settled_recipe(found, gold)
         if features.internal:
-            found = with_internal(found, whole, gold, segments=asked.segmental)
+            found = with_internal(found, whole, gold, segments=target.segmental)
         extract = Extractor(found, extract.label, None, longest_of(structure))
     made = extract(whole, threads, leave_out=has_sources(found))
-    return Learning(asked.gold(made), extract, structure, places, texts)
+    return Learning(target.gold(made), extract, structure, origins, texts)
 
 
 def dev_set(
     path: str,
     learn: Learning[Any],
-    asked: Asked,
+    target: LearningTarget,
     threads: int | None,
 ) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
@@ -102,7 +102,7 @@ def dev_set(
         check_width(read, learn.data.extractor, "the training data", "have")
         longest = learn.extractor.longest
         made = frozen_extractor(recipe, learn.data, label=label, longest=longest)(read, threads)
-    return asked.gold(made)
+    return target.gold(made)
 
 
 def unlabeled_set(path: str, learn: Learning[Any], threads: int | None) -> Dataset:

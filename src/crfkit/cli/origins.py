@@ -31,9 +31,9 @@ class Origins:
     Examples
     --------
     >>> import numpy as np
-    >>> places = Origins()
-    >>> places.add("a.txt", Lines(np.array([1, 4])), 2)
-    >>> print(places.error(GoldError("label 'I' may not be first", sequence=1, position=0)))
+    >>> origins = Origins()
+    >>> origins.add("a.txt", Lines(np.array([1, 4])), 2)
+    >>> print(origins.error(GoldError("label 'I' may not be first", sequence=1, position=0)))
     a.txt, line 4: sequence 2: label 'I' may not be first
     """
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from crfkit.cli.groups.model import Asked
+    from crfkit.cli.groups.model import LearningTarget
     from crfkit.data.dataset import Dataset
     from crfkit.data.formats.columns import Columns
     from crfkit.features import Extractor, Recipe
@@ -18,7 +18,7 @@ def extractor_for(
     recipe: Recipe | None,
     columns: list[str] | None,
     label: str | int | None,
-    asked: Asked,
+    target: LearningTarget,
     tables: Mapping[str, Any],
 ) -> Extractor:
     """Return what makes attributes of such columns; `columns` are names from the command line."""
@@ -30,8 +30,8 @@ def extractor_for(
     place = read.place(label)
     if len(read.names) < 2:
         raise ValueError(f"{read.source} has one column, expected tokens and labels; add a column of labels")
-    recipe = recipe or default_recipe(columns_read(read, place), asked.segmental, tables)
-    if recipe.segmental and not asked.segmental:
+    recipe = recipe or default_recipe(columns_read(read, place), target.segmental, tables)
+    if recipe.segmental and not target.segmental:
         raise ValueError(
             "the template has lines of segments (begin:, end:, segment:); give --structure semi too, or "
             "leave them out"

@@ -154,7 +154,7 @@ def tag(
                 say(f"crfkit: {source} holds no span that the model finds", quiet)
         return
     answers.check_model(tagger.model)
-    asked = Asked(answers, running.as_json)
+    asked = TagRequest(answers, running.as_json)
     if running.as_html:
         answers.check_page()
     if not asked.labels_alone or running.as_html:
@@ -250,7 +250,7 @@ def _tag_graphs(
 
 
 @dataclass(frozen=True)
-class Asked:
+class TagRequest:
     """What to print of each sequence, and how."""
 
     answers: Answers
@@ -299,7 +299,7 @@ def _write(output: str, answers: Iterator[bytes]) -> bool:
     return seen
 
 
-def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int) -> bytes:
+def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: TagRequest, seen: int) -> bytes:
     """Return the segments of a block, one in each line; `seen` sequences came before."""
     from crfkit.cli.tag_output import span_rows
 
@@ -309,7 +309,7 @@ def _spans_of(tagger: Tagger, block: Columns | Dataset, asked: Asked, seen: int)
 
 
 def _answers(
-    tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: Asked, source: str
+    tagger: Tagger, blocks: Iterator[Columns | Dataset], asked: TagRequest, source: str
 ) -> Iterator[bytes]:
     """Yield the answer for each block; errors count sequences from the beginning of the input."""
     from crfkit.cli.origins import located
@@ -322,7 +322,7 @@ def _answers(
         yield lines
 
 
-def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
+def _of_block(tagger: Tagger, block: Columns | Dataset, asked: TagRequest) -> bytes:
     """Return the answer for a block, sequence by sequence."""
     from crfkit._native import render_lines
     from crfkit.data.formats.columns import Columns
@@ -355,7 +355,7 @@ def _of_block(tagger: Tagger, block: Columns | Dataset, asked: Asked) -> bytes:
 
 
 def _of_sequences(
-    tagger: Tagger, batch: Batch, forced: Bools | Sets | None, asked: Asked
+    tagger: Tagger, batch: Batch, forced: Bools | Sets | None, asked: TagRequest
 ) -> Iterator[dict[str, Any]]:
     """Yield the answer for each sequence as plain data."""
     import numpy as np

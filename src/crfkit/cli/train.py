@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crfkit._safe.interrupts import Interrupts
     from crfkit.cli.groups.data import LabeledData
     from crfkit.cli.groups.features import Features
-    from crfkit.cli.groups.model import Asked
+    from crfkit.cli.groups.model import LearningTarget
     from crfkit.data.dataset import Dataset
     from crfkit.features import Extractor
     from crfkit.linear.objective import Objective
@@ -91,15 +91,15 @@ def train(
     if training.induce:
         induce(job)
         return
-    asked = model.asked
+    target = model.target
     _ = model.kept  # wrong words come before files
-    goal = training.goal(asked.structure.objective)
-    _check(job, asked, goal)
+    goal = training.goal(target.structure.objective)
+    _check(job, target, goal)
     with kept_safe(training.checkpoints) as (caught, keep):
-        _train_sequences(job, asked, goal, caught, keep)
+        _train_sequences(job, target, goal, caught, keep)
 
 
-def _check(job: TrainingRequest, asked: Asked, goal: Objective) -> None:
+def _check(job: TrainingRequest, target: LearningTarget, goal: Objective) -> None:
     """Refuse what does not go together, before files are read."""
     from crfkit.training.choose import check_blockwise
 
@@ -111,15 +111,19 @@ def _check(job: TrainingRequest, asked: Asked, goal: Objective) -> None:
         )
     if blocks is not None:
         check_blockwise(job.training.optimizer, goal)
-        if asked.segmental:
+        if target.segmental:
             raise ValueError(f"{option} is for chains; segments are learned from data in memory")
-        if asked.encoding is not None:
+        if target.encoding is not None:
             raise ValueError(f"{option} keeps labels as they are; leave --train-scheme out")
     job.stopping.check()
 
 
 def _train_sequences(
-    job: TrainingRequest, asked: Asked, goal: Objective, caught: Interrupts, keep: Checkpoints | None
+    job: TrainingRequest,
+    target: LearningTarget,
+    goal: Objective,
+    caught: Interrupts,
+    keep: Checkpoints | None,
 ) -> None:
     """Learn a model of sequences and save it."""
     from crfkit.training.train import train as fit
@@ -128,14 +132,14 @@ def _train_sequences(
     start, (solver, stop) = training.start, job.ending
     with ExitStack() as stack:
         cluster = None if training.dask is None else stack.enter_context(_connected(training.dask))
-        learn = _prepared(job, asked, cluster, stack)
+        learn = _prepared(job, target, cluster, stack)
         dev, more, aligned = job.stopping.dev, training.unlabeled, learn.texts.alignment
         if aligned is not None:
             job.say(str(aligned))
-        judged = None if dev is None else learning.dev_set(dev, learn, asked, jobs)
+        judged = None if dev is None else learning.dev_set(dev, learn, target, jobs)
         unlabeled = None if more is None else learning.unlabeled_set(more, learn, jobs)
         keeper = Saver(job.output, training.checkpoint, job.saving.keywords, say=job.say)
-        stack.enter_context(learn.places.located())
+        stack.enter_context(learn.origins.located())
         model = fit(
             learn.data,
             judged,
@@ -163,20 +167,22 @@ def _connected(address: str) -> AbstractContextManager[Any]:
     return connected(address)
 
 
-def _prepared(job: TrainingRequest, asked: Asked, cluster: Any, stack: ExitStack) -> learning.Learning[Any]:
+def _prepared(
+    job: TrainingRequest, target: LearningTarget, cluster: Any, stack: ExitStack
+) -> learning.Learning[Any]:
     """Read the data, into memory or into blocks on disk."""
     positions, jobs = job.training.blocks, job.running.jobs
     if positions is None:
-        return learning.prepare(job.data, job.reading, job.features, asked, threads=jobs, say=job.say)
+        return learning.prepare(job.data, job.reading, job.features, target, threads=jobs, say=job.say)
     # Beside the model there is room on a disk; the system's folder may lie in memory.
     beside = None if job.output == "-" else os.path.dirname(os.path.abspath(job.output))
     folder = stack.enter_context(scratch_folder("crfkit-blocks-", beside))
     if cluster is not None:
         from crfkit.cli.cluster import prepare_on
 
-        return prepare_on(cluster, job.data, folder, positions, job.reading, job.features, asked)
+        return prepare_on(cluster, job.data, folder, positions, job.reading, job.features, target)
     return prepare_blocks(
-        job.data, folder, positions, job.reading, job.features, asked, threads=jobs, say=job.say
+        job.data, folder, positions, job.reading, job.features, target, threads=jobs, say=job.say
     )
 
 
@@ -186,7 +192,7 @@ def prepare_blocks(
     positions: int,
     reading: LabeledData,
     features: Features,
-    asked: Asked,
+    target: LearningTarget,
     *,
     threads: int | None,
     say: Callable[[str], object] | None,
@@ -204,14 +210,14 @@ def prepare_blocks(
     recipe, given = features.recipe(tables), reading.keywords  # errors in them come first
     learning.check_paths(paths)
     made: list[Extractor] = []
-    places, texts = Origins(), TrainingTexts(reading)
+    origins, texts = Origins(), TrainingTexts(reading)
 
     def parts() -> Iterator[Dataset]:
         first: data.Columns | Dataset | None = None
         for path in paths:
             for chunk in texts.stream(path, chunk_positions=positions, say=say, **given):
                 first = chunk if first is None else first
-                places.add_data("standard input" if path == "-" else path, chunk)
+                origins.add_data("standard input" if path == "-" else path, chunk)
                 if isinstance(first, Dataset):
                     learning.check_attributes(paths, [first, chunk], reading, features)
                     assert isinstance(chunk, Dataset)
@@ -222,11 +228,11 @@ def prepare_blocks(
                 learning.check_columns(chunk, first)
                 if not made:
                     made.append(
-                        recipes.extractor_for(chunk, recipe, given["columns"], reading.label, asked, tables)
+                        recipes.extractor_for(chunk, recipe, given["columns"], reading.label, target, tables)
                     )
                 yield made[0](chunk, threads)
 
     blocks = BlockedData.write(folder, parts())
     if not made:
-        return learning.Learning(blocks, None, asked.structure, places, texts)
-    return learning.Learning(blocks, made[0], asked.structure, places, texts)
+        return learning.Learning(blocks, None, target.structure, origins, texts)
+    return learning.Learning(blocks, made[0], target.structure, origins, texts)

@@ -95,7 +95,7 @@ class Fitting(Documented, InFiles, Trained):
         return None if self.scheme == AUTO else canonical(self.scheme)
 
     @property
-    def _whole(self) -> Any:
+    def _global_constraints(self) -> Any:
         """The constraints on whole sequences."""
         return split_constraints(self.constraints)[1] if self.constraints else ()
 
@@ -154,7 +154,7 @@ class Fitting(Documented, InFiles, Trained):
         """
         refuse_in_fit(others)
         if self.constraints != ():
-            check_globals(self._whole)
+            check_globals(self._global_constraints)
         X, y, docs = self._learning(X, y)
         X, recipe = self._read_by(X, y)
         self._check_text(recipe)
@@ -223,10 +223,10 @@ class Fitting(Documented, InFiles, Trained):
         An estimator holds the data that it was trained on (`data_`), and trains on these and the new ones
         from the weights that it has, which ends where `fit` on both does. Where the data are gone (after
         ``del estimator.data_``, in a pickle's copy), moves away from the weights before are penalized by how
-        firmly the old data held them (`crfkit.estimators.continued_training`), and the data since are held in their
-        stead; the optimizer must then need only values
-        and gradients, as "lbfgs" does, which is what "auto" takes. Where that is not known either, as of a
-        perceptron, it is refused. New attributes and labels are added.
+        firmly the old data held them (`crfkit.estimators.continued_training`), and the data since are held
+        in their stead; the optimizer must then need only values and gradients, as "lbfgs" does, which is
+        what "auto" takes. Where that is not known either, as of a perceptron, it is refused. New attributes
+        and labels are added.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class Fitting(Documented, InFiles, Trained):
             Labels that there are, seen or not.
         """
         if self.constraints != ():
-            check_globals(self._whole)
+            check_globals(self._global_constraints)
         before: SequenceModel | None = getattr(self, "model_", None)
         X, y, docs = self._learning(X, y)
         X, recipe = self._read_by(X, y)
@@ -319,7 +319,9 @@ class Fitting(Documented, InFiles, Trained):
         )
 
     def _keep_model(self, model: SequenceModel) -> Self:
-        model = self._with_text(model.constrained(self._whole) if len(self._whole) else model)
+        model = self._with_text(
+            model.constrained(self._global_constraints) if len(self._global_constraints) else model
+        )
         self.model_ = recorded(self, model)
         self.classes_ = np.array(model.labels, dtype=object)
         self.n_iter_ = 0 if model.training is None else model.training.iterations

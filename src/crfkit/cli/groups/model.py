@@ -28,7 +28,7 @@ class Model:
 
     Examples
     --------
-    >>> Model(order=2).asked.structure.order
+    >>> Model(order=2).target.structure.order
     2
     """
 
@@ -91,7 +91,7 @@ class Model:
         return None
 
     @property
-    def asked(self) -> Asked:
+    def target(self) -> LearningTarget:
         """The structure, and how gold tags become its labels."""
         return structure_of(
             self.structure, self.order, self.scheme, self.max_length, self.outside, self.recoded
@@ -122,7 +122,7 @@ class RecodedModel(Model):
 
     Examples
     --------
-    >>> RecodedModel(train_scheme="bioes").asked.encoding
+    >>> RecodedModel(train_scheme="bioes").target.encoding
     'BIOES'
     """
 
@@ -168,7 +168,7 @@ class AnyModel(RecodedModel):
 
 
 @dataclass(frozen=True)
-class Asked:
+class LearningTarget:
     """What is to be learned: a structure and, of segments, how gold tags become them."""
 
     structure: Structure
@@ -204,7 +204,7 @@ def structure_of(
     max_length: str | None = None,
     outside: str | None = None,
     encoding: str | None = None,
-) -> Asked:
+) -> LearningTarget:
     """Return the structure of --structure, --order, --scheme, --max-length, --outside and --train-scheme.
 
     Examples
@@ -231,14 +231,14 @@ def structure_of(
             raise ValueError(f"--outside is {outside!r}, expected unit or long")
         lengths = None if max_length is None else lengths_of(max_length)
         read = None if scheme is None else canonical(scheme)
-        return Asked(SemiMarkov(max_length=lengths), read, "long" if outside == "long" else "unit")
+        return LearningTarget(SemiMarkov(max_length=lengths), read, "long" if outside == "long" else "unit")
     if name not in kinds:
         raise ValueError(
             f"--structure is {name!r}, expected {', '.join(kinds)} or semi; graph is for crfkit train"
         )
-    for asked, given in (("--max-length", max_length), ("--outside", outside)):
+    for name, given in (("--max-length", max_length), ("--outside", outside)):
         if given is not None:
-            raise ValueError(f"{asked} is for segments; give --structure semi too, or leave it out")
+            raise ValueError(f"{name} is for segments; give --structure semi too, or leave it out")
     if encoding is not None:
         from crfkit.models.encoding import encoding_of
 
@@ -246,7 +246,7 @@ def structure_of(
     if scheme is not None:
         check_choice("--scheme", scheme, tuple(one.lower() for one in NAMES))
     chain = kinds[name](order=order, constraints=() if scheme is None else (Rule(scheme.upper()),))
-    return Asked(chain, encoding=encoding)
+    return LearningTarget(chain, encoding=encoding)
 
 
 def lengths_of(text: str) -> int | dict[str, int]:
