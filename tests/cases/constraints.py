@@ -28,10 +28,7 @@ def count_paths(automaton: Expansion, ids: Sequence[int]) -> int:
 
 
 def check_expansion(
-    found: Resolved,
-    labels: Sequence[str],
-    expected: Callable[[tuple[str, ...]], bool],
-    longest: int,
+    found: Resolved, labels: Sequence[str], expected: Callable[[tuple[str, ...]], bool], longest: int
 ) -> None:
     automaton = found.expansion
     assert automaton is not None

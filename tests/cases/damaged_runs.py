@@ -124,11 +124,7 @@ def fuzz_blocks(rng: np.random.Generator, folder: Path) -> str:
         rng.choice(["blocks.safetensors", "block-000000.safetensors", "block-000002.safetensors"])
     )
     what = f"{path.name}, {_damage(rng, path)}"
-    options: dict[str, Any] = {
-        "optimizer": str(rng.choice(["lbfgs", "sgd"])),
-        "progress": False,
-        "n_jobs": 1,
-    }
+    options: dict[str, Any] = {"optimizer": str(rng.choice(["lbfgs", "sgd"])), "progress": False, "n_jobs": 1}
     stop = Stop(max_iterations=3)
     return _tried(lambda: train(BlockedData.open(folder), stop=stop, **options), what, str(folder))
 

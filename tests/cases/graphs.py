@@ -55,9 +55,7 @@ def random_graph(
         scopes[f"c{number}"] = _random_scope(rng, members[f"c{number}"], ptr, graphs, factors)
     graph = Graph(kinds, **members)
     batch = graph.batch(
-        graph_ptr=None if single else ptr,
-        sizes={name: int(p[-1]) for name, p in ptr.items()},
-        scopes=scopes,
+        graph_ptr=None if single else ptr, sizes={name: int(p[-1]) for name, p in ptr.items()}, scopes=scopes
     )
     tables = {
         name: _random_table(rng, len(scope), graph.shape(name), forbidden, strength, scaled)

@@ -119,15 +119,7 @@ def test_a_fault_at_every_write_of_other_commands(
 ) -> None:
     output = tmp_path / "out"
     arguments: dict[str, tuple[object, ...]] = {
-        "train": (
-            folder / "train.txt",
-            "-o",
-            output,
-            "--induce",
-            "--set",
-            "induction.rounds=1",
-            "-q",
-        ),
+        "train": (folder / "train.txt", "-o", output, "--induce", "--set", "induction.rounds=1", "-q"),
         "tag": (folder / "m.crf", folder / "test.txt", "-o", output),
         "convert": (folder / "m.crf", output, "--to", "crfsuite"),
     }

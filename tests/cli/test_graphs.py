@@ -168,10 +168,7 @@ def test_mistakes_are_told(folder: Path) -> None:
         ([*graph[:3], folder / "kind.txt"], "kind.txt:1: kind tag: "),
         ([*graph[:3], folder / "few.txt"], "few.txt:1: "),
         ([*graph[:3], folder / "many.txt"], "many.txt:2: kind 'b' has 99999999999 hidden labels, expected"),
-        (
-            [*graph, "--dev", folder / "other.txt"],
-            "kind pos: none of its labels (X) is one of",
-        ),
+        ([*graph, "--dev", folder / "other.txt"], "kind pos: none of its labels (X) is one of"),
     ):
         told = run("train", *data, *arguments, status=2).stderr.replace("\n", " ")
         assert said in told

@@ -28,10 +28,7 @@ __all__ = ["folder"]
         (["train", "{f}/missing", "-o", "{f}/x"], "missing: No such file"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "-a", "lbgfs"], "did you mean 'lbfgs'"),
         (["train", "{f}/train.txt", "-o", "{f}/x", "--selection", "most"], "'most', expected observed, all"),
-        (
-            ["train", "{f}/train.txt", "-o", "{f}/x", "--scheme", "bioo"],
-            "is 'bioo', expected one of bio",
-        ),
+        (["train", "{f}/train.txt", "-o", "{f}/x", "--scheme", "bioo"], "is 'bioo', expected one of bio"),
         (
             ["train", "{f}/train.txt", "-o", "{f}/x", "--label-column", "9"],
             "there is no column 9; .* 0, 1, 2",
@@ -50,10 +47,7 @@ __all__ = ["folder"]
         (["tag", "{f}/m.crf", "{f}/items.jsonl"], "have attributes already"),
         (["tag", "{f}/i.crf", "{f}/m.crf"], "is a binary file"),
         (["tag", "{f}/m.crf", "{f}/test.txt", "--print", "proba", "-k", "2"], "give one of them"),
-        (
-            ["tag", "{f}/m.crf", "{f}/test.txt", "-f", "xml"],
-            "no format 'xml'; the formats are columns",
-        ),
+        (["tag", "{f}/m.crf", "{f}/test.txt", "-f", "xml"], "no format 'xml'; the formats are columns"),
         (["evaluate", "{f}/m.crf"], "give MODEL and DATA"),
         (["evaluate", "{f}/m.crf", "{f}/test.txt", "-m", "f2"], "f2"),
         (
@@ -73,10 +67,7 @@ __all__ = ["folder"]
         (["evaluate", "{f}/m.crf", "{f}/test.txt", "--label-column", "7"], "no column 7; .* with --label"),
         (["features", "{f}/empty", "-t", "0[0]"], "holds no sequence; give data"),
         (["evaluate", "{f}/m.crf", "{f}/empty"], "holds no sequence; give labeled data"),
-        (
-            ["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"],
-            "no recipe that makes attributes",
-        ),
+        (["tag", "{f}/i.crf", "{f}/test.txt", "--separator", "tab"], "no recipe that makes attributes"),
         (["cv", "{f}/items.jsonl", "--folds", "9"], "has only 2 sequences; give fewer parts"),
     ],
 )

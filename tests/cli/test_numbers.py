@@ -27,18 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        (),
-        (
-            "--print",
-            "proba",
-        ),
-        ("--kbest", 2),
-        ("--json",),
-    ],
-)
+@pytest.mark.parametrize("how", [(), ("--print", "proba"), ("--kbest", 2), ("--json",)])
 @pytest.mark.parametrize("at_a_time", [4, 10, 1000])
 def test_no_labeling(
     folder: Path, how: tuple[object, ...], at_a_time: int, monkeypatch: pytest.MonkeyPatch

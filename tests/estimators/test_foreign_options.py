@@ -28,11 +28,7 @@ ADVICE: list[tuple[dict[str, Any], str, str]] = [
     ({"rho1": 1, "maxiter": 3, "period": 4}, "l1=1, max_iterations=3, optimizer=LBFGS(period=4)", ""),
     ({"gaussian_variance": 10}, "l2=0.1", ""),
     ({"algorithm": "lbfgs"}, "optimizer='lbfgs'", ""),
-    (
-        {"algorithm": "l2sgd", "c2": 0.5},
-        "optimizer='sgd', l2=1.0",
-        "",
-    ),
+    ({"algorithm": "l2sgd", "c2": 0.5}, "optimizer='sgd', l2=1.0", ""),
     ({"algorithm": "ap"}, "objective='perceptron'", ""),
     ({"algorithm": "arow"}, "objective='perceptron', optimizer='arow'", ""),
     ({"all_possible_transitions": True}, "selection=FeatureSelection(transitions='all')", ""),

@@ -65,11 +65,7 @@ def test_likelihood_has_the_optimum_of_weights_and_probabilities() -> None:
     options: dict[str, Any] = {"objective": Likelihood(l2=0.5), "optimizer": "lbfgs"}
     by_kernel = KernelChainCRF(kernel="linear", stop=Stop(tolerance=1e-8), **options).fit(X, y)
     by_weights = ChainCRF(stop=Stop(tolerance=1e-8), **options).fit(X, y)
-    for ours, theirs in zip(
-        by_kernel.predict_proba(X),
-        by_weights.predict_proba(X),
-        strict=True,
-    ):
+    for ours, theirs in zip(by_kernel.predict_proba(X), by_weights.predict_proba(X), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-4)
     np.testing.assert_allclose(by_kernel.log_prob(X, y), by_weights.log_prob(X, y), atol=1e-3)
 

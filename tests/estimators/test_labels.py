@@ -93,11 +93,7 @@ def test_partial_fit_with_unknown_labels_allows_the_old_ones() -> None:
         ({"D", 3}, TypeError, "has the label 3, of type int"),
         ({"D": 0.5}, ValueError, "is not a distribution; give probabilities"),
         ({"D": -1.0, "N": 2.0}, ValueError, "is not a distribution"),
-        (
-            3,
-            TypeError,
-            "the label is 3, of type int, and others are strings, as 'D': give labels",
-        ),
+        (3, TypeError, "the label is 3, of type int, and others are strings, as 'D': give labels"),
         (2.5, TypeError, "the label is 2.5, of type float; labels are strings or whole numbers, None where"),
         (b"D", TypeError, "of type bytes"),
     ],

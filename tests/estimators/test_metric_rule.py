@@ -62,10 +62,7 @@ def plain(tags: list[list[str]]) -> list[list[str]]:
 
 CASES: dict[str, tuple[Any, Any]] = {
     "chain": (ChainCRF(features="0[0]", stop=FEW), None),
-    "scheme": (
-        ChainCRF(features="0[0]", stop=FEW, structure=Chain(constraints=[Scheme("BIO")])),
-        None,
-    ),
+    "scheme": (ChainCRF(features="0[0]", stop=FEW, structure=Chain(constraints=[Scheme("BIO")])), None),
     "encoding": (ChainCRF(features="0[0]", stop=FEW, train_scheme="BIOES"), None),
     "memm": (MEMM(features="0[0]", stop=FEW), None),
     "semi": (SemiCRF(features="0[0]", stop=FEW), None),

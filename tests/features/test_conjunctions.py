@@ -121,8 +121,7 @@ def test_a_model_makes_them_of_data_of_every_kind(tmp_path: Path) -> None:
         assert [Tagger(one).tag(sequence) for sequence in X] == y
         assert one.score(X, y=y) == 1.0
         np.testing.assert_allclose(
-            one.log_prob(X, y),
-            [Tagger(one).log_prob(*pair) for pair in zip(X, y, strict=True)],
+            one.log_prob(X, y), [Tagger(one).log_prob(*pair) for pair in zip(X, y, strict=True)]
         )
     assert covers(model) == "conjunctions of attributes"
     names = {part.name for part in loaded.explain(X[0])[0].contributions}

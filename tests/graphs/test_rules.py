@@ -40,11 +40,7 @@ Truth = Callable[[Any, Any, Any], bool]  # of smokes [N], topic [N] and the valu
 
 #: Rule -> its variables' values, those that have weights each, and whether it is true of a labeling.
 CASES: dict[str, tuple[list[Any], list[int], Truth]] = {
-    "smokes(x) -> topic(x, 'A')": (
-        [range(N)],
-        [],
-        lambda s, t, v: implies(s[v[0]] == 1, t[v[0]] == 0),
-    ),
+    "smokes(x) -> topic(x, 'A')": ([range(N)], [], lambda s, t, v: implies(s[v[0]] == 1, t[v[0]] == 0)),
     "cites(a, b) & topic(a, t) -> topic(b, t)": (
         [range(N), range(N), range(3)],
         [],
@@ -85,11 +81,7 @@ CASES: dict[str, tuple[list[Any], list[int], Truth]] = {
             cites(v[0], v[1]) or s[v[1]] == 1 or v[0] == v[1],
         ),
     ),
-    "word(p, 'x') & smokes(p)": (
-        [range(N)],
-        [],
-        lambda s, t, v: word(v[0], "x") and s[v[0]] == 1,
-    ),
+    "word(p, 'x') & smokes(p)": ([range(N)], [], lambda s, t, v: word(v[0], "x") and s[v[0]] == 1),
     "!(smokes(a) & smokes(1)) | a = 1": (
         [range(N)],
         [],

@@ -286,8 +286,7 @@ def test_a_constant_on_one_row_shifts_log_z(space: Any) -> None:
     leaf = tree(rng, [[-1, 0, 0, 1]], widths=(3,))
     moved = dataclasses.replace(leaf, node=(*leaf.node[:3], leaf.node[3] - 77.0))
     assert_close(
-        inference.log_partition(moved, space=space),
-        inference.log_partition(leaf, space=space) - 77.0,
+        inference.log_partition(moved, space=space), inference.log_partition(leaf, space=space) - 77.0
     )
     for x, y in zip(inference.marginals(leaf).node, inference.marginals(moved).node, strict=True):
         assert_close(x, y)

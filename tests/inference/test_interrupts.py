@@ -31,11 +31,7 @@ CALLS: dict[str, tuple[int, int, Ask]] = {
         8,
         lambda p, n: methods.BeliefPropagation(sweeps=MANY, tol=1e-300).marginals(p, False, n),
     ),
-    "mean field": (
-        60,
-        8,
-        lambda p, n: methods.MeanField(sweeps=MANY, tol=1e-300).marginals(p, False, n),
-    ),
+    "mean field": (60, 8, lambda p, n: methods.MeanField(sweeps=MANY, tol=1e-300).marginals(p, False, n)),
     "the k best": (10, 3, lambda p, n: methods.Elimination().kbest(p, 300_000, n)),
     "draws by elimination": (12, 2, lambda p, n: methods.Elimination().sample(p, 100_000, 0, n)),
     "expansion": (150, 8, lambda p, n: methods.Expansion().best(p, n)),

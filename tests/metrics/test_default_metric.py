@@ -70,11 +70,7 @@ def test_some_unknown_labels_are_named_and_counted() -> None:
 @pytest.mark.parametrize(
     ("gold", "known", "message"),
     [
-        (
-            ["B-LOC", "O", "B-PER"],
-            BIO,
-            r"none of its entity types \(LOC, PER\) is one of the model",
-        ),
+        (["B-LOC", "O", "B-PER"], BIO, r"none of its entity types \(LOC, PER\) is one of the model"),
         (["LOC", "O"], ["NP", "O"], r"none of its labels \(LOC\) is one of the model \(NP\)"),
         (["the", "dog"], BIO, r"none of its labels \(dog, the\) is one of the model \(NP, VP\)"),
         (["3", "4"], ["1", "2"], r"none of its labels \(3, 4\)"),

@@ -108,8 +108,7 @@ def test_metrics_by_name_agree_with_the_tables() -> None:
 
 def test_names_that_do_not_exist() -> None:
     with pytest.raises(
-        ValueError,
-        match=r"metric 'span_F1' is not known; expected one of accuracy, .*mean 'span_f1'",
+        ValueError, match=r"metric 'span_F1' is not known; expected one of accuracy, .*mean 'span_f1'"
     ):
         metric("span_F1")
     with pytest.raises(ValueError, match="'accuracy' has no scheme"):

@@ -14,15 +14,7 @@ from sklearn.model_selection import cross_val_predict
 
 import crfkit
 from crfkit import HMM, MEMM, ChainCRF, SemiCRF, inference, train
-from crfkit.constraints import (
-    AtLeast,
-    AtMost,
-    AtMostOnce,
-    Before,
-    Exactly,
-    Implies,
-    LinearConstraint,
-)
+from crfkit.constraints import AtLeast, AtMost, AtMostOnce, Before, Exactly, Implies, LinearConstraint
 from crfkit.errors import InfeasibleError, ModelFileError
 from crfkit.features import ItemExtractor
 from crfkit.inference.constrained.kinds import GlobalConstraint

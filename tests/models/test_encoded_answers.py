@@ -98,11 +98,7 @@ def test_probabilities_and_the_best_are_those_of_all_that_spell_them(encoding: s
 
 @pytest.mark.parametrize(
     "structure",
-    [
-        Chain(order=0),
-        Chain(constraints=[Scheme("BIOES")]),
-        Chain(order=2, constraints=[Scheme("BIOES")]),
-    ],
+    [Chain(order=0), Chain(constraints=[Scheme("BIOES")]), Chain(order=2, constraints=[Scheme("BIOES")])],
     ids=["order 0", "constrained", "order 2, constrained"],
 )
 @pytest.mark.parametrize("scheme", ["BIO", "BIOES"])

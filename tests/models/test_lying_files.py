@@ -140,10 +140,7 @@ def more_rows(part: str) -> Any:
         (describe(structure=3), "the structure is not described"),
         (shape(kind="local-chain"), "local chain has order 1 and no constraints"),
         (shape(kind="local-chain", constraints=[]), "stop weights, which a local chain does not take"),
-        (
-            describe(blocks=[["node", "node"]]),
-            "its blocks of weights are .*, which do not fit",
-        ),
+        (describe(blocks=[["node", "node"]]), "its blocks of weights are .*, which do not fit"),
         (describe(table_bytes=-1), "table_bytes of the layout is '-1'"),
         (describe(notes=None), "notes are 'None', expected a text"),
         (describe(label_column=[1]), "label column"),
@@ -159,18 +156,12 @@ def more_rows(part: str) -> Any:
         ),
         (shape(constraints=[{"kind": "forbid", "before": "O", "after": "Q"}]), "does not have"),
         (shape(constraints=[{"kind": "magic"}]), "a constraint is damaged"),
-        (
-            shape(constraints=[{"kind": "pair", "pattern": "(B+)+,x", "flags": 32}]),
-            "could take forever",
-        ),
+        (shape(constraints=[{"kind": "pair", "pattern": "(B+)+,x", "flags": 32}]), "could take forever"),
         (
             shape(constraints=[{"kind": "length", "type": None, "minimum": 1, "maximum": 10**9}]),
             "more than a model file may have",
         ),
-        (
-            shape(constraints=[{"kind": "require", "before": "O", "after": "I"}] * 200_000),
-            "bytes, more than",
-        ),
+        (shape(constraints=[{"kind": "require", "before": "O", "after": "I"}] * 200_000), "bytes, more than"),
     ],
 )
 def test_lies_are_found_out(model: SequenceModel, change: Any, message: str) -> None:

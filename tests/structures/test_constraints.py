@@ -46,9 +46,7 @@ def obeys(constraint: Forbid | Require, sequence: Sequence[str]) -> bool:
 NAMES = ["a", "ab", ".", "("]
 MATCHERS = st.sampled_from([*NAMES, *map(re.compile, ["a", ".", "a.*", r"\(|\."])])
 ENDS = st.one_of(
-    st.tuples(MATCHERS, MATCHERS),
-    st.tuples(st.just(START), MATCHERS),
-    st.tuples(MATCHERS, st.just(STOP)),
+    st.tuples(MATCHERS, MATCHERS), st.tuples(st.just(START), MATCHERS), st.tuples(MATCHERS, st.just(STOP))
 )
 PAIRS = st.sampled_from([r"(.*),\1", "a,ab", "a.*,.", r"[^,],\("]).map(re.compile)
 RULES = st.one_of(
@@ -123,10 +121,7 @@ LABELS = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        (
-            [Forbid("B-PRE", "O")],
-            r"Forbid\(before='B-PRE'.*'B-PRE' matches no label; close.*'B-PER'",
-        ),
+        ([Forbid("B-PRE", "O")], r"Forbid\(before='B-PRE'.*'B-PRE' matches no label; close.*'B-PER'"),
         ([Forbid("O", "B-PRE")], r"'B-PRE' matches no label; close ones: \['B-PER'"),
         ([Require(START, "I-OGR")], r"'I-OGR' matches no label; close ones: \['I-ORG'"),
         ([Forbid("I-.*", STOP)], r"write re.compile"),
@@ -141,10 +136,7 @@ LABELS = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
         ([Scheme("BIO", outside="X")], "label 'O' is neither 'X' nor of the form B-TYPE, I-TYPE"),
         ([Scheme("BIO", separator="/")], "label 'B-PER' is neither .* B/TYPE.* nor one of B, I"),
         ([SegmentLength("O", 3), SegmentLength(None, 1, 2)], "'O' for at least 3 and at most 2"),
-        (
-            [Forbid(START, re.compile(".*"))],
-            r"constraints \[Forbid.* every sequence: no label may be",
-        ),
+        ([Forbid(START, re.compile(".*"))], r"constraints \[Forbid.* every sequence: no label may be"),
         ([Forbid(re.compile(".*"), STOP)], "no first label leads to a last one"),
         ([Require(START, "O"), Require("O", "O")], r"\[Require\(before=START.* no first label"),
         ([SegmentLength(None, 2), Forbid(pair=re.compile(r"(.*),\1"))], "exclude every sequence"),
@@ -176,16 +168,8 @@ def test_resolve_checks_its_arguments() -> None:
     ("build", "error", "message"),
     [
         (lambda: Scheme("BOI"), ValueError, "'BOI' is not known, expected one of BIO, IOB1, IOE2"),
-        (
-            lambda: Forbid(),
-            TypeError,
-            "before must be a label, a compiled pattern or START, not None",
-        ),
-        (
-            lambda: Forbid("a"),
-            TypeError,
-            "after must be a label, a compiled pattern or STOP, not None",
-        ),
+        (lambda: Forbid(), TypeError, "before must be a label, a compiled pattern or START, not None"),
+        (lambda: Forbid("a"), TypeError, "after must be a label, a compiled pattern or STOP, not None"),
         (lambda: Forbid("a", ["b"]), TypeError, r"after must be .*, not \['b'\]"),  # type: ignore[arg-type]
         (lambda: Forbid("a", "b", re.compile("a,b")), ValueError, "or pair, not both"),
         (lambda: Forbid(pair="a,b"), TypeError, r"pair must be a compiled pattern \(re.compile\)"),  # type: ignore[arg-type]

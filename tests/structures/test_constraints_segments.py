@@ -13,13 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crfkit.structures.constraints import (
-    Constraint,
-    Forbid,
-    Scheme,
-    SegmentLength,
-    resolve,
-)
+from crfkit.structures.constraints import Constraint, Forbid, Scheme, SegmentLength, resolve
 from tests.cases.constraints import by_tables, check_expansion, sequences
 
 Segments = list[tuple[str | None, int]]  # type (None: outside) and length, in order
@@ -111,10 +105,7 @@ LIMITS: list[tuple[list[SegmentLength], dict[str, tuple[int, int]]]] = [
         [SegmentLength(None, maximum=3), SegmentLength("X", maximum=2), SegmentLength("X", 2)],
         {"X": (2, 2), "Y": (1, 3), "O": (1, 3)},
     ),
-    (
-        [SegmentLength("X", 2, 2), SegmentLength(None, maximum=3)],
-        {"X": (2, 2), "Y": (1, 3), "O": (1, 3)},
-    ),
+    ([SegmentLength("X", 2, 2), SegmentLength(None, maximum=3)], {"X": (2, 2), "Y": (1, 3), "O": (1, 3)}),
     ([SegmentLength("X")], {}),
 ]
 
@@ -235,11 +226,7 @@ def test_a_type_that_a_scheme_leaves_empty_can_be_limited() -> None:
 
 
 def test_labels_of_whole_segments_have_limits_and_no_expansion() -> None:
-    rules: list[Constraint] = [
-        SegmentLength("a", 2, 3),
-        Forbid("a", "a"),
-        Forbid("b", re.compile(".*")),
-    ]
+    rules: list[Constraint] = [SegmentLength("a", 2, 3), Forbid("a", "a"), Forbid("b", re.compile(".*"))]
     found = resolve(rules, ["a", "b"], segments=True)
     assert found.expansion is None
     assert not found.continues.any()

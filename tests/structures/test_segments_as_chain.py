@@ -63,10 +63,7 @@ def test_segments_of_one_position_are_a_chain(ends: bool) -> None:
         np.testing.assert_allclose(same, value, **close)
         for name in blocks:
             np.testing.assert_allclose(
-                other[layouts[1].parts[name]],
-                gradient[layouts[0].parts[name]],
-                **close,
-                err_msg=name,
+                other[layouts[1].parts[name]], gradient[layouts[0].parts[name]], **close, err_msg=name
             )
 
 

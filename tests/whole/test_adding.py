@@ -14,18 +14,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import (
-    Chain,
-    ChainCRF,
-    Graph,
-    Likelihood,
-    SemiMarkov,
-    Stop,
-    data,
-    inference,
-    optimize,
-    train,
-)
+from crfkit import Chain, ChainCRF, Graph, Likelihood, SemiMarkov, Stop, data, inference, optimize, train
 from crfkit.data import Columns
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset

@@ -41,11 +41,7 @@ def given(x: Any) -> Any:
         (lambda: likelihood(l2="1"), TypeError, "l2 is '1', of type str, expected a number such as l2=1.0"),
         (lambda: likelihood(l1=None), TypeError, "l1 is None"),
         (lambda: likelihood(transition_l2=[1]), TypeError, r"transition_l2 is \[1\]"),
-        (
-            lambda: likelihood(label_weights="even"),
-            ValueError,
-            "is 'even', expected .balanced.",
-        ),
+        (lambda: likelihood(label_weights="even"), ValueError, "is 'even', expected .balanced."),
         (lambda: likelihood(label_weights=[1.0]), TypeError, 'expected "balanced" or a dict'),
         (
             lambda: crf(objective=likelihood(label_weights={"D": "1"})).fit(X, Y),
@@ -79,22 +75,10 @@ def given(x: Any) -> Any:
         (lambda: crf(selection=features(min_count="2")).fit(X, Y), TypeError, "min_count is '2'"),
         (lambda: crf(stop=stop(max_iterations="2")).fit(X, Y), TypeError, "max_iterations is '2'"),
         (lambda: crf().fit(["the dog"], [["D"]]), ValueError, "sequence 0 is a plain string, 'the dog'"),
-        (
-            lambda: crf(features=None).fit(W, Y),
-            ValueError,
-            r"X\[0\]\[0\] is the plain string .*a template",
-        ),
-        (
-            lambda: crf().fit(X[0], Y[0]),
-            ValueError,
-            r"X is one sequence, .*give \[X\]",
-        ),
+        (lambda: crf(features=None).fit(W, Y), ValueError, r"X\[0\]\[0\] is the plain string .*a template"),
+        (lambda: crf().fit(X[0], Y[0]), ValueError, r"X is one sequence, .*give \[X\]"),
         (lambda: fitted().predict(X[0]), ValueError, r"X is one sequence"),
-        (
-            lambda: crf().fit({"w": "the"}, Y[0]),
-            ValueError,
-            "X is {'w': 'the'}, expected a list",
-        ),
+        (lambda: crf().fit({"w": "the"}, Y[0]), ValueError, "X is {'w': 'the'}, expected a list"),
         (lambda: crf().fit(3, Y), TypeError, "X is 3, expected a list of sequences"),
     ],
 )

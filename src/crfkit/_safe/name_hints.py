@@ -54,10 +54,7 @@ _HERE: Final = {
         "start_char": "span.start",
         "end_char": "span.end",
     },
-    "crfkit.torch": {
-        "LinearChainCRF": "crfkit.torch.CRF",
-        "SemiMarkovCRF": "crfkit.torch.SegmentCRF",
-    },
+    "crfkit.torch": {"LinearChainCRF": "crfkit.torch.CRF", "SemiMarkovCRF": "crfkit.torch.SegmentCRF"},
 }
 
 

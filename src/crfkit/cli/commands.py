@@ -300,8 +300,7 @@ def _commands(
         bool, typer.Option("--version", callback=_tell_version, help="Print the version.")
     ] = False,
     as_json: Annotated[
-        bool,
-        typer.Option("--json", is_eager=True, help="With --version: the build too, as JSON."),
+        bool, typer.Option("--json", is_eager=True, help="With --version: the build too, as JSON.")
     ] = False,
 ) -> None:
     """Conditional random fields: learn labels of sequences, tag, evaluate, explain.

@@ -35,8 +35,7 @@ def convert_data(
         ),
     ] = None,
     scheme: Annotated[
-        str,
-        option("Data", "--scheme", help="Scheme of the tags that spans become: BIO, BIOES, ..."),
+        str, option("Data", "--scheme", help="Scheme of the tags that spans become: BIO, BIOES, ...")
     ] = "BIO",
     *,
     reading: LabeledData,

@@ -77,12 +77,7 @@ def prepare(
     return Learning(target.gold(made), extract, structure, origins, texts)
 
 
-def dev_set(
-    path: str,
-    learn: Learning[Any],
-    target: LearningTarget,
-    threads: int | None,
-) -> Any:
+def dev_set(path: str, learn: Learning[Any], target: LearningTarget, threads: int | None) -> Any:
     """Return the dev set with the attributes of the training data, and labels that may be new."""
     from crfkit.cli.tagging import check_gold
     from crfkit.data.dataset import Dataset

@@ -93,11 +93,7 @@ def place_in(part: Columns, path: str, n: int, number: int) -> Callable[[int], s
 
 
 def _placed(
-    error: GoldError | InfeasibleError | NotFiniteError,
-    source: str,
-    lines: Lines | None,
-    n: int,
-    number: int,
+    error: GoldError | InfeasibleError | NotFiniteError, source: str, lines: Lines | None, n: int, number: int
 ) -> ValueError:
     """Return the error of sequence n of a file, which is its sequence `number` from 1."""
     assert error.sequence is not None

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crfkit import view
 from crfkit.data.formats.columns import Columns
 from crfkit.metrics.pictures import calibration_picture, groups_picture, mistake_pictures, report_pictures
-from crfkit.models.pictures import (
-    decision_picture,
-    entities_picture,
-    model_pictures,
-    sentence_pictures,
-)
+from crfkit.models.pictures import decision_picture, entities_picture, model_pictures, sentence_pictures
 from crfkit.models.slices import slices
 
 if TYPE_CHECKING:

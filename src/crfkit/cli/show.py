@@ -158,10 +158,7 @@ def _print(made: dict[str, Any], tables: bool) -> None:
         return joint.join(names[:most]) + f"{joint}... {len(names)} {unit}" if cut else joint.join(names)
 
     line("model", f"{made['model']} ({made['kind']}), {made['described']}")
-    line(
-        "labels",
-        f"{len(made['labels'])}: {some(made['labels'], 30, ', ', 'labels')}",
-    )
+    line("labels", f"{len(made['labels'])}: {some(made['labels'], 30, ', ', 'labels')}")
     if made["max_length"]:
         line("lengths", ", ".join(f"{name} {longest}" for name, longest in made["max_length"].items()))
     if made["scheme"]:

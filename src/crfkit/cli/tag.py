@@ -49,15 +49,13 @@ def tag(
         str, option("Output", "--output", "-o", help="The file to write; compressed if the name ends in .gz.")
     ] = "-",
     text: Annotated[
-        bool,
-        option("Data", "--text", help="INPUT is raw text, one text per line; print its spans."),
+        bool, option("Data", "--text", help="INPUT is raw text, one text per line; print its spans.")
     ] = False,
     whole: Annotated[
         bool, option("Data", "--whole", help="INPUT is a single raw text, of any size.")
     ] = False,
     offsets: Annotated[
-        str,
-        option("Answers", "--offsets", help="Unit of offsets in raw text: codepoint, utf16 or byte."),
+        str, option("Answers", "--offsets", help="Unit of offsets in raw text: codepoint, utf16 or byte.")
     ] = "codepoint",
     dask: Annotated[
         str | None,
@@ -390,10 +388,7 @@ def _of_sequences(
         begin += part.sequences
         for n, several in enumerate(found):
             plain = [
-                {
-                    **answer.one(labeling),
-                    "probability": float(np.exp(min(labeling.score - total[n], 0.0))),
-                }
+                {**answer.one(labeling), "probability": float(np.exp(min(labeling.score - total[n], 0.0)))}
                 for labeling in several
             ]
             yield {"kbest": plain} if asked.answers.kbest is not None else plain[0] | more[n]

@@ -60,13 +60,7 @@ def text_model(tagger: Tagger, reading: LabeledData) -> SequenceModel:
 
 
 def tagged_lines(
-    model: SequenceModel,
-    path: str,
-    encoding: str | None,
-    unit: Unit,
-    *,
-    as_json: bool,
-    threads: int | None,
+    model: SequenceModel, path: str, encoding: str | None, unit: Unit, *, as_json: bool, threads: int | None
 ) -> Iterator[bytes]:
     """Yield the answers for texts that are lines, as they come; a text has the number of its line."""
     for first, lines in _lines(path, encoding):

@@ -185,12 +185,7 @@ class Tagger:
             known = list(self.model.structure.labels)
             gold = [[y[2:] if y[1:2] == "-" else y for y in sequence] for sequence in gold]
         check_known(
-            gold,
-            known,
-            scheme=self.model.label_scheme,
-            source=source,
-            who=self.source,
-            remedy=REMEDY,
+            gold, known, scheme=self.model.label_scheme, source=source, who=self.source, remedy=REMEDY
         )
 
     @property

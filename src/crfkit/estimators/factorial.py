@@ -65,10 +65,7 @@ class FactorialCRF(ReadyMade):
     --------
     >>> from crfkit import FactorialCRF
     >>> X = [["the", "old", "dog", "barks"], ["dogs", "bark"]]
-    >>> y = {
-    ...     "pos": [["D", "A", "N", "V"], ["N", "V"]],
-    ...     "chunk": [["B", "I", "I", "O"], ["B", "O"]],
-    ... }
+    >>> y = {"pos": [["D", "A", "N", "V"], ["N", "V"]], "chunk": [["B", "I", "I", "O"], ["B", "O"]]}
     >>> crf = FactorialCRF(features="w[-1..1]; suffix(w, 1)[0]").fit(X, y)
     >>> crf.predict([["the", "dog", "barks"]])
     {'pos': [['D', 'N', 'V']], 'chunk': [['B', 'I', 'O']]}

@@ -81,10 +81,7 @@ class ItemExtractor:
     """
 
     def __init__(
-        self,
-        hashed: int | None = None,
-        attributes: Alphabet | None = None,
-        labels: Alphabet | None = None,
+        self, hashed: int | None = None, attributes: Alphabet | None = None, labels: Alphabet | None = None
     ) -> None:
         if hashed is not None and attributes is not None:
             raise ValueError("hashed attributes have no names: give hashed or attributes, not both")

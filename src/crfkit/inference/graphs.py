@@ -121,11 +121,7 @@ def decode(
 
 
 def kbest(
-    potentials: GraphPotentials,
-    k: int,
-    *,
-    method: Method | str | None = None,
-    threads: int | None = None,
+    potentials: GraphPotentials, k: int, *, method: Method | str | None = None, threads: int | None = None
 ) -> GraphLabelings:
     """Return the k best labelings of each graph, best first; labels are -1 where there are fewer."""
     _check_many("k", k, potentials)

@@ -24,10 +24,7 @@ _MOST_PATHS = (1 << 31) - 1  # as native calls count them
 
 @for_any_structure
 def decode(
-    potentials: Potentials,
-    method: Method | str | None = "viterbi",
-    *,
-    threads: int | None = None,
+    potentials: Potentials, method: Method | str | None = "viterbi", *, threads: int | None = None
 ) -> Any:
     """Return the best labeling.
 
@@ -231,12 +228,7 @@ def log_prob(
 
 @for_any_structure
 def span_probability(
-    potentials: Potentials,
-    start: int,
-    end: int,
-    labels: Sequence[str | int],
-    *,
-    sequence: int = 0,
+    potentials: Potentials, start: int, end: int, labels: Sequence[str | int], *, sequence: int = 0
 ) -> float:
     """Return the probability that positions start to end - 1 have the given labels.
 

@@ -162,11 +162,7 @@ def _same(gold: Spans, found: Spans, P: int) -> Ints:
 
 
 def _scores(
-    kinds: Sequence[str],
-    counts: Ints,
-    tokens: int,
-    correct: int,
-    groups: Mapping[Hashable, SpanScores],
+    kinds: Sequence[str], counts: Ints, tokens: int, correct: int, groups: Mapping[Hashable, SpanScores]
 ) -> SpanScores:
     by_type = {kind: Score(*counts[:, k].tolist()) for k, kind in enumerate(kinds) if counts[:, k].any()}
     macro, weighted = (averages(counts, weighted=heavy).tolist() for heavy in (False, True))

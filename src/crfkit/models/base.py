@@ -118,12 +118,7 @@ class Model(ABC):
         """Return gold labels and predicted ones, and the metric that judges them."""
 
     def score(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        threads: int | None = None,
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, threads: int | None = None
     ) -> float:
         """Return how good the predictions on labeled data are: the score of `evaluate`."""
         return self._compared(X, y, threads=threads).score(sample_weight)

@@ -162,12 +162,7 @@ class GraphModel(Restored, Model):
         return asked, self.given(asked.batch, asked.clamped(given), threads=threads)
 
     def predict(
-        self,
-        X: Any,
-        *,
-        given: Any = None,
-        method: Method | str | None = None,
-        threads: int | None = None,
+        self, X: Any, *, given: Any = None, method: Method | str | None = None, threads: int | None = None
     ) -> Any:
         """Return the best labels: of graphs `GraphLabels`, of samples what y was in training.
 
@@ -264,12 +259,7 @@ class GraphModel(Restored, Model):
         )
 
     def entropy(
-        self,
-        X: Any,
-        *,
-        given: Any = None,
-        method: Method | str | None = None,
-        threads: int | None = None,
+        self, X: Any, *, given: Any = None, method: Method | str | None = None, threads: int | None = None
     ) -> Numbers:
         """Return the entropy of each graph's labels in nats, [N], or the method's approximation of it."""
         found = inference.entropy(self._given(X, given, threads)[1], method=method, threads=threads)

@@ -212,7 +212,8 @@ class Predictions(Scoring):
     def judge(self, metric: Metric | str = "auto") -> Metric:
         """Return a metric by its name; "auto": the F1 of entities where labels spell them, else accuracy.
 
-        The labels of this model decide (`crfkit.metrics.default_metric`), so that all its test sets are judged alike.
+        The labels of this model decide (`crfkit.metrics.default_metric`), so that all its test sets are
+        judged alike.
 
         Examples
         --------
@@ -268,7 +269,7 @@ class Predictions(Scoring):
         return Columns.of(gold, found, judge, scheme=scheme)
 
     def check_known(self, gold: list[list[str]], metric: Metric | str | None = None, **told: str) -> None:
-        """Look for gold labels, spelled as for a metric, that the model lacks: `crfkit.metrics.default_metric`."""
+        """Look for gold labels that the model lacks, spelled as for a metric; see `check_known` of metrics."""
         from crfkit.metrics.default_metric import check_known
 
         known = self.spelling_for(metric).alphabet.strings()

@@ -146,12 +146,7 @@ class Scoring:
         return self._once(block, lambda: ready_rows(self.layout, self.w, block, threads))
 
     def parts(
-        self,
-        batch: Batch,
-        *,
-        allowed: Bools | Sets | None = None,
-        threads: int | None = None,
-        cells: int = 1,
+        self, batch: Batch, *, allowed: Bools | Sets | None = None, threads: int | None = None, cells: int = 1
     ) -> Iterator[tuple[Batch, Any]]:
         """Yield sequences of a batch and their scores, a part at a time, so that scores stay small.
 

@@ -184,11 +184,7 @@ def pack(arrays: Mapping[str, Array], about: Mapping[str, Any], *, kind: str = "
 
 
 def unpack(
-    data: bytes | memoryview,
-    source: str,
-    *,
-    kind: str = "crfkit",
-    sums: bool = True,
+    data: bytes | memoryview, source: str, *, kind: str = "crfkit", sums: bool = True
 ) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return the arrays and the description, all checked.
 

@@ -147,12 +147,7 @@ def stretches_as_tags(labels: list[list[str]]) -> list[list[str]]:
 
 
 def segmented(
-    data: Dataset,
-    y: Any,
-    scheme: str | None = None,
-    outside: Outside = "unit",
-    *,
-    labels: Sequence[str] = (),
+    data: Dataset, y: Any, scheme: str | None = None, outside: Outside = "unit", *, labels: Sequence[str] = ()
 ) -> Dataset:
     """Return data with these gold segments; the other arguments are those of `as_segments`.
 

@@ -166,12 +166,7 @@ class Texts:
         yield from self._several(held, spec, threads)
 
     def stream(
-        self,
-        file: Any,
-        *,
-        window: int = 1 << 20,
-        unit: Unit = "codepoint",
-        threads: int | None = None,
+        self, file: Any, *, window: int = 1 << 20, unit: Unit = "codepoint", threads: int | None = None
     ) -> Iterator[TextSpan]:
         r"""Yield the spans of one text of any size, in constant memory.
 

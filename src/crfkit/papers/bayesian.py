@@ -132,10 +132,7 @@ class Bayesian:
         tables = []
         for measure, digits in zip(MEASURES, (1, 3), strict=True):
             rows = [
-                [
-                    str(n),
-                    *(with_interval(found.get(f"{measure}, {n} images, {m}"), digits) for m in MODELS),
-                ]
+                [str(n), *(with_interval(found.get(f"{measure}, {n} images, {m}"), digits) for m in MODELS)]
                 for n in self.sizes
             ]
             title = "Wrong labels in percent" if measure == "error" else "Log loss of a label"
@@ -144,7 +141,7 @@ class Bayesian:
             [
                 f"Each run draws images for training; {len(self.test.x)} images are for testing. Features "
                 f"are {COMPONENTS} principal components and a constant; the prior has variance "
-                f"{VARIANCE:g}. The paper's data are not at hand, so its numbers are not shown.",
+                f"{VARIANCE:g}. The paper's data are not at hand, so its numbers are not shown."
             ],
             [self._claim(found, measure) for measure in MEASURES],
             tables,

@@ -12,10 +12,7 @@ Rows = list[list[tuple[str, ...]]]  # the tokens of each sequence; the label is 
 
 
 def dataset(
-    rows: Sequence[Sequence[tuple[str, ...]]],
-    names: Sequence[str],
-    template: str,
-    threads: int | None = None,
+    rows: Sequence[Sequence[tuple[str, ...]]], names: Sequence[str], template: str, threads: int | None = None
 ) -> Dataset:
     """Return the features of rows by a template; the last column is the label."""
     extract = Extractor(Recipe.parse(template), label=names[-1])

@@ -94,7 +94,7 @@ class LabelBias:
                 f"{100 * WORDS['rib']:g} % are rib (the paper does not say how many); l2 = {L2:g} instead of "
                 "the paper's iterative scaling without a penalty. An error is a wrong state: a wrong word "
                 'has three. "The network itself" takes the most probable path of the network that made the '
-                "words; models can be better by chance only.",
+                "words; models can be better by chance only."
             ],
             _claims(errors),
             [Table("Errors in percent", ["model", "paper", "ours"], rows)],

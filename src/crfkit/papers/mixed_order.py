@@ -244,7 +244,7 @@ class MixedOrder(Keyed[Key]):
                 "can have twice as many; the paper says that the mixture has no more, but its errors are as "
                 "large as these. Weights are for steps and for pairs of label and symbol, which all three "
                 "models can have; the figure of the paper has triples, and its text says that pairs give the "
-                f"same picture. l2 = {L2:g}; the paper has no penalty.",
+                f"same picture. l2 = {L2:g}; the paper has no penalty."
             ],
             claims(errors, curves),
             [Table("Errors in percent, mean over sources", ["alpha", *MODELS], rows)],

@@ -166,7 +166,7 @@ class MultiLabel(Keyed[Key]):
                 f"{self.task.about}. Numbers in percent; F1 is the mean over labels. A run leaves out a "
                 f"tenth of the examples for training, on which l2 is chosen ("
                 f"{', '.join(f'{one:g}' for one in self.penalties)}); "
-                "the test examples are the same in all runs: intervals show what training depends on.",
+                "the test examples are the same in all runs: intervals show what training depends on."
             ],
             [self._claim(known, learner) for learner in (LIKELIHOOD, MARGIN)],
             [Table("Scenes with several labels", ["trained by", "pairs", *MEASURES], rows)],

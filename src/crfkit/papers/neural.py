@@ -214,7 +214,7 @@ class Neural:
             tables.append(Table("An epoch of the BiLSTM with a CRF", ["layer", "seconds"], seconds))
         notes = [
             f"{self.about}, on {device().type}. {self.epochs} epochs of Adam, batches of 32; no pretrained "
-            "vectors, no choice on a dev set. Numbers of the paper are those without pretrained vectors.",
+            "vectors, no choice on a dev set. Numbers of the paper are those without pretrained vectors."
         ]
         return Page(notes, [self._same(found), self._optimum(found), self._better(found)], tables)
 

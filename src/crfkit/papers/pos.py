@@ -126,7 +126,7 @@ class POS:
                 "training (the paper has the whole Penn Treebank, so that fewer words are new). Weights "
                 "are for pairs that the training half shows. The paper has no penalty; here the l2 of "
                 f"each model is one of {penalties}, and the HMM's smoothing "
-                f"one of {len(SMOOTHINGS)}, by the error on the last tenth of the training half.",
+                f"one of {len(SMOOTHINGS)}, by the error on the last tenth of the training half."
             ],
             _claims(found),
             [Table("Figure 4: errors in percent", header, rows)],

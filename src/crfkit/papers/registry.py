@@ -79,13 +79,7 @@ EXPERIMENTS = {
         ),
         Entry("rules", "Richardson & Domingos (2006)", "rules with weights, on citations", "linked", 3),
         Entry("training-cost", "Sutton & McCallum (2006)", "section 1.3.2", "conll2002, brown", 10),
-        Entry(
-            "neural",
-            "Huang, Xu & Yu (2015)",
-            "Table 2, chunking; needs torch",
-            "conll2000",
-            40,
-        ),
+        Entry("neural", "Huang, Xu & Yu (2015)", "Table 2, chunking; needs torch", "conll2000", 40),
     )
 }
 

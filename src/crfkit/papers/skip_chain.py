@@ -214,7 +214,7 @@ class SkipChain(Keyed[Key]):
                 f"one of {_listed(PENALTIES)}: the one with which the chain is the best on a quarter of the "
                 "mails for training. That quarter then chooses the l2 of pairs in the skip-chain, one of "
                 f"{_listed(SKIP_PENALTIES)}. The skip-chain is trained for {PASSES} iterations from the "
-                "weights of the chain.",
+                "weights of the chain."
             ],
             self._claims(known, found.get(GAIN)),
             [

@@ -185,7 +185,7 @@ class TrainingCost:
                 f"l2 = {L2:g}, the method that crfkit takes by default, until the objective is certified "
                 "to be within 0.01 % of its optimum. The paper does not name its data, features or "
                 "hardware (of 2006); words that are left over are tested on. Seconds are those of "
-                "training, without reading and features.",
+                "training, without reading and features."
             ],
             [_claim(task, found.get(f"minutes to train {task.name}")) for task in self.tasks],
             [Table("Time to train", header, rows)],

@@ -8,12 +8,4 @@ from crfkit.structures.segments.semimarkov import SemiMarkov
 from crfkit.structures.structure import Structure
 from crfkit.structures.tree import Tree
 
-__all__ = [
-    "Chain",
-    "LocalChain",
-    "Potentials",
-    "SemiMarkov",
-    "Structure",
-    "Table",
-    "Tree",
-]
+__all__ = ["Chain", "LocalChain", "Potentials", "SemiMarkov", "Structure", "Table", "Tree"]

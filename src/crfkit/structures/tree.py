@@ -54,8 +54,7 @@ class Tree(Restored):
     >>> from crfkit import inference
     >>> tree = Tree(parent=[-1, 0, 0], width=[2, 2, 3])
     >>> scores = tree.potentials(
-    ...     node=[[0.0, 1.0], [0.0, 0.0], [0.0, 0.0, 0.5]],
-    ...     edge=[None, [[1.0, 0.0], [0.0, 1.0]], None],
+    ...     node=[[0.0, 1.0], [0.0, 0.0], [0.0, 0.0, 0.5]], edge=[None, [[1.0, 0.0], [0.0, 1.0]], None]
     ... )
     >>> inference.decode(scores).labels.tolist()
     [1, 1, 2]

@@ -117,12 +117,7 @@ def _between(points: Sequence[tuple[float, float]], taken: dict[tuple[int, int],
 
 
 def grid(
-    values: Any,
-    shape: tuple[int, int],
-    *,
-    labels: Sequence[str] = (),
-    title: str = "",
-    note: str = "",
+    values: Any, shape: tuple[int, int], *, labels: Sequence[str] = (), title: str = "", note: str = ""
 ) -> Markup:
     """Return pictures of an image's pixels: labels as one, probabilities as one for each label.
 

@@ -55,11 +55,7 @@ def marginals(
         rows.append(tag("tr", _head(labels[y], "row", short=names), *cells, class_=colors[labels[y]]))
     hidden = len(labels) - len(shown)
     note = f"{hidden} of {len(labels)} labels are nowhere above {share(least)}" if hidden > 0 else ""
-    return framed(
-        _table([tag("td"), *(_head(one, "col") for one in tokens)], rows, "marginals"),
-        title,
-        note,
-    )
+    return framed(_table([tag("td"), *(_head(one, "col") for one in tokens)], rows, "marginals"), title, note)
 
 
 def transitions(

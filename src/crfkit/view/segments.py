@@ -98,13 +98,6 @@ def _bracket(
         tag("title", f"{label}: {p:.4f}"),
         tag("rect", x=ends[0], y=y, width=wide, height=_LANE - 6, rx=5, class_=f"box{doubt}", **thick),
         pattern,
-        tag(
-            "text",
-            told,
-            x=sum(ends) / 2,
-            y=y + 16.5,
-            text_anchor="middle",
-            class_="name small",
-        ),
+        tag("text", told, x=sum(ends) / 2, y=y + 16.5, text_anchor="middle", class_="name small"),
         class_=color,
     )

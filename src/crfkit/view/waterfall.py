@@ -77,14 +77,7 @@ def waterfall(
     middle = min(max(zero, width(sides[0], 11.5) + 12), across - width(sides[1], 11.5) - 12)
     parts: list[Markup] = [
         tag("line", x1=zero, x2=zero, y1=_TOP - 6, y2=bottom - 6, class_="step"),
-        tag(
-            "text",
-            sides[0],
-            x=middle - 8,
-            y=_TOP - 12,
-            text_anchor="end",
-            class_="against small",
-        ),
+        tag("text", sides[0], x=middle - 8, y=_TOP - 12, text_anchor="end", class_="against small"),
         tag("text", sides[1], x=middle + 8, y=_TOP - 12, class_="for small"),
     ]
     for i, (name, where, a, b) in enumerate(walk):

@@ -74,11 +74,7 @@ def random_chains(
         mask = torch.rand(B, T, generator=random) < 0.6
         mask[-1] = False
         length, index = kept(mask)
-    shape = {
-        "shared": (L, L),
-        "each": (*node.shape[:-1], L, L),
-        "between": (B, T - 1, L, L),
-    }[edges]
+    shape = {"shared": (L, L), "each": (*node.shape[:-1], L, L), "between": (B, T - 1, L, L)}[edges]
     wide = dtype if dtype in (torch.float32, torch.float64) else torch.float32
     made = Chains(
         node.to(dtype), length, first, index, scores(L).to(wide), scores(*shape).to(wide), scores(L).to(wide)

@@ -18,11 +18,7 @@ from crfkit.structures.graphs.potentials import GraphPotentials
 
 L = 4
 DISTANCE = np.abs(np.subtract.outer(np.arange(L), np.arange(L))).astype(float)
-METRICS = {
-    "potts": 1.0 - np.eye(L),
-    "truncated": np.minimum(DISTANCE, 2.0),
-    "linear": DISTANCE,
-}
+METRICS = {"potts": 1.0 - np.eye(L), "truncated": np.minimum(DISTANCE, 2.0), "linear": DISTANCE}
 
 
 def graphs(rng: np.random.Generator, near: Floats, graph_count: int = 3) -> GraphPotentials:

@@ -41,8 +41,7 @@ class Answers(Keeping):
         int | None, _option("--kbest", "-k", help="Print the K best label sequences.", min=1)
     ] = None
     given: Annotated[
-        bool,
-        _option("--given", help="Keep the labels that the input already has, and predict the others."),
+        bool, _option("--given", help="Keep the labels that the input already has, and predict the others.")
     ] = False
     force: Annotated[
         bool,

@@ -18,10 +18,7 @@ Reasons = Annotated[
 OneSequence = Annotated[int | None, _option("--sequence", help="Only this sequence, counted from 1.", min=1)]
 By = Annotated[str, _option("--by", help="One of {uncertainties}.")]
 Folds = Annotated[int, _option("--folds", help="Number of parts; each is held out once.", min=2)]
-Metrics = Annotated[
-    list[str] | None,
-    _option("--metric", "-m", help="{metrics}, ...; repeatable."),
-]
+Metrics = Annotated[list[str] | None, _option("--metric", "-m", help="{metrics}, ...; repeatable.")]
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,7 @@ class Judging:
         str | None, _option("--against", help="A second model, to compare with the first.")
     ] = None
     metric: Annotated[
-        str,
-        _option("--metric", "-m", help="The main score, also of the bootstrap: {metrics}, ..."),
+        str, _option("--metric", "-m", help="The main score, also of the bootstrap: {metrics}, ...")
     ] = "auto"
     scheme: Annotated[
         str | None,
@@ -91,6 +87,5 @@ class Calibrating:
     ] = "temperature"
     test: Annotated[str | None, _option("--test", help="Labeled data to measure on. Default: INPUT.")] = None
     plot: Annotated[
-        str | None,
-        _option("--plot", help="Draw a reliability diagram, before and after, to this PNG file."),
+        str | None, _option("--plot", help="Draw a reliability diagram, before and after, to this PNG file.")
     ] = None

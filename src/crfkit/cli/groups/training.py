@@ -41,8 +41,7 @@ class Training:
         float | None, _option("--l1", help="Strength of the L1 penalty, l1 * |w|: 0 by default.", min=0.0)
     ] = None
     l2: Annotated[
-        float | None,
-        _option("--l2", help="Strength of the L2 penalty, l2/2 * |w|^2: 1 by default.", min=0.0),
+        float | None, _option("--l2", help="Strength of the L2 penalty, l2/2 * |w|^2: 1 by default.", min=0.0)
     ] = None
     objective: Annotated[
         str | None,
@@ -87,11 +86,7 @@ class Training:
 
 
 #: The parts of --set that are not in every training, and what they are for.
-_NEEDS = {
-    "checkpoint": "--checkpoint FOLDER",
-    "method": "--structure graph",
-    "induction": "--induce",
-}
+_NEEDS = {"checkpoint": "--checkpoint FOLDER", "method": "--structure graph", "induction": "--induce"}
 
 
 @dataclass(frozen=True)

@@ -238,8 +238,5 @@ def _judged(layout: Layout, chain: Chain, w: Floats, held: Batch) -> Iterator[st
     yield "Macro-average precision, recall, F1: ({:f}, {:f}, {:f})\n".format(*(sums / L))
     wrong = pointers(~right)[held.seq_ptr]
     whole = int(np.count_nonzero(np.diff(wrong) == 0))
-    for what, good, total in (
-        ("Item", int(right.sum()), len(ref)),
-        ("Instance", whole, held.sequences),
-    ):
+    for what, good, total in (("Item", int(right.sum()), len(ref)), ("Instance", whole, held.sequences)):
         yield f"{what} accuracy: {good} / {total} ({good / max(total, 1):.4f})\n"

@@ -55,11 +55,7 @@ class Script(nn.Module):
         self.train(crf.training)
 
     def forward(
-        self,
-        emissions: Tensor,
-        tags: Tensor,
-        mask: Tensor | None = None,
-        reduction: str = "sum",
+        self, emissions: Tensor, tags: Tensor, mask: Tensor | None = None, reduction: str = "sum"
     ) -> Tensor:
         """Return log likelihoods of tags."""
         return torch.ops.crfkit.torchcrf_likelihood(

@@ -180,12 +180,7 @@ class _Reader:
         return _Functions(arity, shape, score)
 
     def factors(
-        self,
-        group: Group,
-        count: int,
-        width: Any,
-        first: Pointers,
-        functions: _Functions,
+        self, group: Group, count: int, width: Any, first: Pointers, functions: _Functions
     ) -> FactorList:
         numbers = self.whole(group, "factors").tolist() if count else []
         which, place, begin, at = [], [], [], 0

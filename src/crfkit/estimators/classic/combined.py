@@ -21,12 +21,7 @@ class Combined(ChainCRF):
     constraints: Any = fixed(())
 
     def fit(  # type: ignore[override]
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        progress: bool | None = False,
+        self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, progress: bool | None = False
     ) -> Self:
         """Train on sequences, as `ChainCRF` does, without a dev set, of which it makes no use."""
         return super().fit(X, y, sample_weight=sample_weight, progress=progress)

@@ -30,14 +30,7 @@ from crfkit.estimators.parameters import Trained
 from crfkit.estimators.queries import SequenceQueries
 from crfkit.estimators.saving import recorded
 from crfkit.linear.features import FeatureSelection
-from crfkit.models.classic.kernel import (
-    FUNCTION,
-    Kernel,
-    KernelMap,
-    Similarity,
-    vectors_of,
-    with_columns,
-)
+from crfkit.models.classic.kernel import FUNCTION, Kernel, KernelMap, Similarity, vectors_of, with_columns
 from crfkit.models.names import Names
 from crfkit.models.reading import read
 from crfkit.optimize.problem import Optimizer

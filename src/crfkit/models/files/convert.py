@@ -32,11 +32,7 @@ def guess_kind(data: bytes | memoryview) -> Kind | None:
 
 
 def read_model(
-    path: str | os.PathLike[str],
-    kind: Kind | None = None,
-    *,
-    encoding: str = "utf-8",
-    mapped: bool = False,
+    path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: str = "utf-8", mapped: bool = False
 ) -> SequenceModel:
     """Read a model file of any kind, gzip or plain.
 
@@ -65,11 +61,7 @@ def read_model(
 
 
 def load(
-    path: str | os.PathLike[str],
-    kind: Kind | None = None,
-    *,
-    encoding: str = "utf-8",
-    mapped: bool = False,
+    path: str | os.PathLike[str], kind: Kind | None = None, *, encoding: str = "utf-8", mapped: bool = False
 ) -> Any:
     """Read a model file of crfkit, CRFsuite, CRF++, Wapiti or MALLET: a `SequenceModel` or a `GraphModel`.
 

@@ -106,14 +106,7 @@ def write_strings(strings: Sequence[bytes]) -> bytes:
         raise ValueError("the strings take 4 GiB or more, which CRFsuite's format cannot hold")
     head = np.array([size, 0, _ORDER, n, back if n else 0], dtype="<u4").tobytes()
     return b"".join(
-        [
-            b"CQDB",
-            head,
-            refs.tobytes(),
-            records.tobytes(),
-            tables.tobytes(),
-            record.astype("<u4").tobytes(),
-        ]
+        [b"CQDB", head, refs.tobytes(), records.tobytes(), tables.tobytes(), record.astype("<u4").tobytes()]
     )
 
 

@@ -222,11 +222,7 @@ def make_batch(
 
 
 def size_of(
-    graph: Graph,
-    kind: str,
-    pointer: ArrayLike | None,
-    sizes: Mapping[str, int],
-    labels: Mapping[str, Any],
+    graph: Graph, kind: str, pointer: ArrayLike | None, sizes: Mapping[str, int], labels: Mapping[str, Any]
 ) -> int:
     """Return how many variables of a kind there are, unless it is not said or said differently."""
     said: dict[str, int] = {}

@@ -54,10 +54,7 @@ class Graph:
     limits_lengths: ClassVar[bool] = False
 
     def __init__(
-        self,
-        kinds: Mapping[str, int | Iterable[str] | Ids],
-        /,
-        **cliques: Clique | Sequence[str],
+        self, kinds: Mapping[str, int | Iterable[str] | Ids], /, **cliques: Clique | Sequence[str]
     ) -> None:
         self.kinds: dict[str, int | tuple[str, ...] | Ids] = {
             name: _labels(name, labels) for name, labels in kinds.items()
