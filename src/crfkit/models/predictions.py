@@ -269,7 +269,7 @@ class Predictions(Scoring):
         return Columns.of(gold, found, judge, scheme=scheme)
 
     def check_known(self, gold: list[list[str]], metric: Metric | str | None = None, **told: str) -> None:
-        """Look for gold labels that the model lacks, spelled as for a metric; see `check_known` of metrics."""
+        """Look for gold labels that the model lacks, spelled as for a metric (see `check_known`)."""
         from crfkit.metrics.default_metric import check_known
 
         known = self.spelling_for(metric).alphabet.strings()
