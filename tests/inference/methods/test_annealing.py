@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import inference
-from crfkit.errors import InfeasibleError, MethodError
+from crfkit.errors import InfeasibleError
 from crfkit.inference.methods import Annealing, Enumeration
 from tests.cases.graphs import grid, random_graph
 
@@ -66,17 +66,3 @@ def test_threads_change_no_bit() -> None:
 def test_bad_options(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         Annealing(**options)
-
-
-def test_what_it_cannot_do() -> None:
-    scores = grid(np.random.default_rng(4), 2, 2, 2)
-    queries: dict[str, dict[str, Any]] = {
-        "log_partition": {},
-        "marginals": {},
-        "sample": {},
-        "kbest": {"k": 2},
-        "count": {},
-    }
-    for query, options in queries.items():
-        with pytest.raises(MethodError, match="annealing cannot"):
-            getattr(inference, query)(scores, method="annealing", **options)

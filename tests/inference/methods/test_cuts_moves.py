@@ -12,7 +12,7 @@ from crfkit.arrays import Floats
 from crfkit.errors import MethodError
 from crfkit.graphs import scopes
 from crfkit.inference.methods import ICM, Enumeration, Expansion, Method, MinCut, Swap
-from crfkit.inference.methods.expansion import is_metric, is_semimetric
+from crfkit.inference.methods.expansion import is_metric
 from crfkit.structures import Table
 from crfkit.structures.graphs.potentials import GraphPotentials
 
@@ -196,4 +196,3 @@ def test_too_few_cycles_are_not_convergence() -> None:
 def test_metrics_are_known() -> None:
     tables = -np.stack([*METRICS.values(), DISTANCE**2])
     assert is_metric(tables).tolist() == [True, True, True, False]
-    assert is_semimetric(np.concatenate([tables, -tables])).tolist() == [True] * 4 + [False] * 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, _native, inference
-from crfkit.errors import InfeasibleError, MethodError
+from crfkit.errors import InfeasibleError
 from crfkit.inference.methods import Enumeration, Gibbs
 from crfkit.inference.methods.blocks import first_labelings
 from crfkit.structures.graphs.potentials import GraphPotentials
@@ -148,20 +148,6 @@ def test_scores_whose_squares_overflow(sign: float) -> None:
     assert not how.converged[0]
     one = Graph.from_factors([2], [([0], [sign * 1e300, -np.inf])])
     assert inference.marginals(one, method=Gibbs(draws=50)).info.converged[0]
-
-
-def test_what_it_cannot_do() -> None:
-    scores = grid(np.random.default_rng(7), 2, 2, 2)
-    queries: dict[str, dict[str, Any]] = {
-        "log_partition": {},
-        "entropy": {},
-        "decode": {},
-        "kbest": {"k": 2},
-        "count": {},
-    }
-    for query, options in queries.items():
-        with pytest.raises(MethodError, match="gibbs cannot"):
-            getattr(inference, query)(scores, method="gibbs", **options)
 
 
 @pytest.mark.parametrize("name", ["draws", "thin", "chains", "limit", "budget"])

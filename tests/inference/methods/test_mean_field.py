@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.errors import InfeasibleError, MethodError
+from crfkit.errors import InfeasibleError
 from crfkit.inference.methods import Enumeration, MeanField
 from tests.cases.graphs import grid, pairwise, random_graph, tree_graph
 
@@ -152,11 +152,3 @@ def test_a_search_that_gives_up_says_so() -> None:
 def test_bad_options(options: dict[str, Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         MeanField(**options)
-
-
-def test_what_it_cannot_do() -> None:
-    scores = grid(np.random.default_rng(9), 2, 2, 2)
-    queries: dict[str, dict[str, Any]] = {"decode": {}, "kbest": {"k": 2}, "sample": {}, "count": {}}
-    for query, options in queries.items():
-        with pytest.raises(MethodError, match="mean-field cannot"):
-            getattr(inference, query)(scores, method="mean-field", **options)

@@ -134,12 +134,7 @@ def test_large_graphs_are_refused_before_the_work_begins() -> None:
         inference.log_partition(potentials, method=ExpectationPropagation(budget=100_000))
 
 
-def test_what_it_cannot_do_and_bad_options() -> None:
-    potentials = grid(np.random.default_rng(6), 2, 2, 2)
-    queries: dict[str, dict[str, Any]] = {"decode": {}, "kbest": {"k": 2}, "sample": {}, "count": {}}
-    for query, options in queries.items():
-        with pytest.raises(MethodError, match="tree-ep cannot"):
-            getattr(inference, query)(potentials, method="tree-ep", **options)
+def test_bad_options() -> None:
     with pytest.raises(ValueError, match="tol is -1"):
         ExpectationPropagation(tol=-1)
     with pytest.raises(ValueError, match="sweeps is 0"):

@@ -105,7 +105,7 @@ class Swap(_Moves):
     """Alpha-beta swap: no exchange of two labels improves the labeling.
 
     Slower than `Expansion`, one move for each two labels; but the tables need not keep the triangle
-    inequality (`is_semimetric`), so that squared differences can be used. For other tables, see `Expansion`.
+    inequality, so that squared differences can be used. For other tables, see `Expansion`.
 
     Boykov, Veksler & Zabih (2001).
 
@@ -141,22 +141,6 @@ def is_metric(scores: Floats) -> Bools:
         through = tables[:, :, b, None] + tables[:, b, None, :]
         good &= (tables + tables[:, b, b, None, None] >= through).all(axis=(1, 2))
     return good
-
-
-def is_semimetric(scores: Floats) -> Bools:
-    """Return whether tables [K, L, L] are semi-metric: every swap of theirs is a cut.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> distance = np.abs(np.subtract.outer(range(4), range(4)))
-    >>> is_semimetric(np.stack([-(distance**2), distance])).tolist()
-    [True, False]
-    """
-    tables = _square(scores)
-    same = np.diagonal(tables, axis1=1, axis2=2)  # [K, L]
-    both = same[:, :, None] + same[:, None, :] >= tables + tables.transpose(0, 2, 1)
-    return np.asarray(both.all(axis=(1, 2)))
 
 
 def _square(scores: Floats) -> Floats:
