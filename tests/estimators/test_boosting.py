@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from crfkit import BoostedCRF, Chain, ChainCRF
 from crfkit.data.batch import Batch
-from crfkit.errors import ModelFileError
 from crfkit.models.forest import Forest, windowed
 from crfkit.structures.constraints import Forbid
 from crfkit.training import Boosting
@@ -166,24 +164,6 @@ def test_leaves_have_names_that_explain_shows() -> None:
     names = crf.model_.attributes.strings()
     assert any(" & " in name and "x0[0]" in name and "x1[0]" in name for name in names)
     assert {name for name, _ in crf.state_features_} <= set(names)
-
-
-def test_files(tmp_path: Path) -> None:
-    X, y = phases(25, 10)
-    crf = BoostedCRF(boosting=Boosting(rounds=6, steps=True), window=1).fit(X, y)
-    path = tmp_path / "boosted.crf"
-    crf.save(path)
-    again = BoostedCRF.load(path)
-    assert again.predict(X) == crf.predict(X)
-    assert (again.log_prob(X, y) == crf.log_prob(X, y)).all()
-    assert again.window == 1
-    data = path.read_bytes()
-    for end in (0, 9, 100, len(data) // 2, len(data) - 1):
-        path.write_bytes(data[:end])
-        with pytest.raises(ModelFileError):
-            BoostedCRF.load(path)
-    assert (again.losses_ == crf.losses_).all()
-    assert (again.n_iter_, again.columns_, again.boosting) == (6, 3, crf.boosting)
 
 
 def test_hostile_trees_are_refused() -> None:

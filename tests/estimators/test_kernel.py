@@ -10,9 +10,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
-import crfkit
 from crfkit import ChainCRF, Likelihood, Stop
-from crfkit.errors import ModelFileError
 from crfkit.estimators.classic import KernelChainCRF
 from crfkit.estimators.classic.kernel import Factor
 from crfkit.objectives import MaxMargin
@@ -86,25 +84,6 @@ def test_a_function_is_the_kernel_that_it_computes(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="kernel is a function, which a file cannot keep"):
         own.save(tmp_path / "m.kcrf")
     assert not list(tmp_path.iterdir())
-
-
-def test_files(tmp_path: Path) -> None:
-    crf = KernelChainCRF(kernel="rbf", gamma=1.0).fit(X_XOR, Y_XOR)
-    path = tmp_path / "m.kcrf"
-    crf.save(path)
-    again = KernelChainCRF.load(path)
-    assert again.score(*TEST) == crf.score(*TEST)
-    assert (again.kernel, again.gamma) == ("rbf", 1.0)
-    np.testing.assert_array_equal(
-        again.model_.potentials(again._data(TEST[0]).batch).node,
-        crf.model_.potentials(crf._data(TEST[0]).batch).node,
-    )
-    assert crfkit.load(path).predict(TEST[0]) == crf.predict(TEST[0])
-    broken = bytearray(path.read_bytes())
-    broken[-9] ^= 1
-    path.write_bytes(broken)
-    with pytest.raises(ModelFileError, match="is damaged"):
-        KernelChainCRF.load(path)
 
 
 def test_conventions_of_scikit_learn() -> None:

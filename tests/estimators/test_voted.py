@@ -124,16 +124,9 @@ def test_scores_are_those_of_the_votes() -> None:
     assert voted.score(data) != ChainCRF(objective="perceptron").fit(data).score(data)
 
 
-def test_files(tmp_path: Path) -> None:
+def test_the_model_has_no_verbs_of_probabilities(tmp_path: Path) -> None:
     voted = VotedPerceptron(votes=4, voting="sequences", structure=Chain(constraints=(Forbid("D", "D"),)))
-    voted.fit(X, Y)
-    voted.save(tmp_path / "v.crf")
-    again = VotedPerceptron.load(tmp_path / "v.crf")
-    assert (again.voters_ == voted.voters_).all()
-    assert (again.votes_ == voted.votes_).all()
-    assert (again.model_.w == voted.model_.w).all()
-    assert again.voting == "sequences"
-    assert again.predict(X_TEST) == voted.predict(X_TEST)
+    voted.fit(X, Y).save(tmp_path / "v.crf")
     model = crfkit.load(tmp_path / "v.crf")
     assert model.predict(X_TEST) == voted.predict(X_TEST)
     for verb in ("predict_proba", "kbest", "entropy", "explain"):
