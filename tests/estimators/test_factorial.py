@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,33 @@ def test_marginals_are_those_of_enumeration_and_links_join_columns() -> None:
     even = crf.classes_["1"].tolist().index("even")
     for a, label in enumerate(crf.classes_["0"]):
         assert rung[a].argmax() == (even if int(label[1]) % 2 == 0 else 1 - even)
+
+
+def test_links_to_neighbors_are_exact_and_kept(tmp_path: Path) -> None:
+    """Chunks that begin where the word before was odd: links at one position cannot say so."""
+    rng = np.random.default_rng(0)
+    pos = [rng.choice(["a", "b"], 6).tolist() for _ in range(60)]
+    chunk = [["no", *("yes" if label == "b" else "no" for label in each[:-1])] for each in pos]
+    X, y = [[[f"x{label}"] for label in each] for each in pos], {"pos": pos, "chunk": chunk}
+    silent: Any = [[[]] * 6] * 60
+    links = [("pos", "chunk"), ("chunk[1]", "pos")]
+    crf = FactorialCRF(links=links, features=None, stop=TIGHT).fit(X, y)
+    assert "pos[-1] chunk" in crf.model_.tables()
+    short = [each[:3] for each in X[:5]]
+    found = crf.predict_proba(short)
+    counted = FactorialCRF.predict_proba(clone_with(crf, Enumeration()), short)
+    for name in ("pos", "chunk"):
+        np.testing.assert_allclose(np.concatenate(found[name]), np.concatenate(counted[name]), atol=1e-9)
+    assert crf.predict(silent, given={"pos": pos})["chunk"] == chunk
+    without = FactorialCRF(features=None).fit(silent, y)
+    assert without.predict(silent, given={"pos": pos})["chunk"] != chunk
+    crf.save(tmp_path / "m.crf")
+    again = FactorialCRF.load(tmp_path / "m.crf")
+    assert again.links == [("pos", "chunk"), ("chunk[1]", "pos")]
+    assert again.predict(X) == crf.predict(X)
+    foreign = FactorialCRF._params_of_model(crf.model_)
+    assert foreign is not None
+    assert foreign["links"] == [("pos", "chunk"), ("pos[-1]", "chunk")]
 
 
 def clone_with(crf: FactorialCRF, method: Any) -> FactorialCRF:
@@ -118,6 +146,11 @@ def test_wrong_options_are_refused() -> None:
         FactorialCRF(links=[("0", "7")]).fit(X, y)
     with pytest.raises(ValueError, match="links"):
         FactorialCRF().set_params(links="some").fit(X, y)
+    for same in (("0", "0[-1]"), ("0", "1", "0"), ("0",)):
+        with pytest.raises(ValueError, match="is not a pair of two columns"):
+            FactorialCRF(links=[same]).fit(X, y)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match=r"joins labels 2 positions apart, expected 1 at most"):
+        FactorialCRF(links=[("0[-1]", "1[1]")]).fit(X, y)
     crf = FactorialCRF().fit(X, y)
     with pytest.raises(ValueError, match="given: 'pos' is not a column; the columns are 0, 1"):
         crf.predict(X, given={"pos": y})

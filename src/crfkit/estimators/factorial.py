@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal
 
@@ -24,14 +26,15 @@ from crfkit.structures.graphs.graph import Graph
 class FactorialCRF(ReadyMade):
     """A factorial CRF: several label columns at once, such as the part of speech and the chunk of each word.
 
-    Each column is a chain; *links* score the labels that two columns have at one position. This is the
-    dynamic CRF of Sutton & McCallum (2006), section 1.4.2, figure 1.5. Sums are exact unless a sequence
-    would need more than 2**27 cells.
+    Each column is a chain; *links* score the labels that two columns have at one position, or at two
+    neighbors. This is the dynamic CRF of Sutton & McCallum (2006), section 1.4.2, figure 1.5. Sums are exact
+    unless a sequence would need more than 2**27 cells.
 
     Parameters
     ----------
     links : "all", "none", or list of pairs
         Which columns are joined: every two, or pairs of their names, as in ``[("pos", "chunk")]``.
+        ``("pos[-1]", "chunk")`` joins the chunk with the part of speech of the position before.
     features : "auto", str, path, Recipe, function or None
         As in `ChainCRF`.
     l1, l2, min_count, max_iterations : optional
@@ -102,7 +105,7 @@ class FactorialCRF(ReadyMade):
         found = model.feature_map
         if not isinstance(found, Sequences) or found.form == "labels":
             return None
-        links = [line.kinds for line in found.lines if line.offsets == (0, 0)]
+        links = [line.ends for line in found.lines if len({*line.kinds}) == 2]
         return {"links": links, "features": found.recipe}
 
     def _take_model(self, model: Any) -> None:
@@ -113,18 +116,34 @@ class FactorialCRF(ReadyMade):
     def _lines(self, columns: list[str]) -> list[Line]:
         own = [Line(name, (name,), (0,), by="X") for name in columns]
         steps = [Line(f"{name}[-1] {name}", (name, name), (-1, 0)) for name in columns]
-        return [*own, *steps, *(Line(f"{a} {b}", (a, b), (0, 0)) for a, b in self._links(columns))]
+        return [*own, *steps, *self._links(columns)]
 
-    def _links(self, columns: list[str]) -> Iterable[tuple[str, str]]:
+    def _links(self, columns: list[str]) -> Iterable[Line]:
+        pairs: Iterable[Sequence[Any]]
         if isinstance(self.links, str):
             check_choice("links", self.links, ("all", "none"))
-            return combinations(columns, 2) if self.links == "all" else []
-        made = []
-        for pair in self.links:
-            names = tuple(map(str, pair))
-            if len(set(names)) != 2 or not {*names} <= {*columns}:
-                raise ValueError(
-                    f"links: {pair!r} is not a pair of two columns; the columns are {', '.join(columns)}"
-                )
-            made.append((names[0], names[1]))
-        return made
+            pairs = combinations(columns, 2) if self.links == "all" else []
+        else:
+            pairs = self.links
+        lines = [_link(pair, columns) for pair in pairs]
+        return {line.name: line for line in lines}.values()
+
+
+def _link(pair: Sequence[Any], columns: list[str]) -> Line:
+    """Return the line of a pair of names, each with an offset or without: the first comes first."""
+    ends = sorted(((_end(str(name), columns)) for name in pair), key=lambda end: end[1])
+    if len({name for name, _ in ends} & {*columns}) != 2 or len(ends) != 2:
+        raise ValueError(
+            f"links: {pair!r} is not a pair of two columns; the columns are {', '.join(columns)}"
+        )
+    apart = ends[1][1] - ends[0][1]
+    if apart > 1:
+        raise ValueError(f"links: {pair!r} joins labels {apart} positions apart, expected 1 at most")
+    made = Line("", tuple(name for name, _ in ends), (-apart, 0))
+    return replace(made, name=made.scope)
+
+
+def _end(text: str, columns: list[str]) -> tuple[str, int]:
+    """Return a column and an offset: "pos[-1]" is what "pos" is at the position before."""
+    found = None if text in columns else re.fullmatch(r"(.+)\[([+-]?\d)\]", text)
+    return (found[1], int(found[2])) if found else (text, 0)

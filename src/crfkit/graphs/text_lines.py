@@ -47,12 +47,17 @@ class Line:
         return not self.offsets
 
     @property
-    def scope(self) -> str:
-        """Kinds and offsets, as the text form has them."""
+    def ends(self) -> tuple[str, ...]:
+        """Kinds with their offsets."""
         offsets = self.offsets or (0,) * len(self.kinds)
-        return " ".join(
+        return tuple(
             f"{kind}[{offset}]" if offset else kind for kind, offset in zip(self.kinds, offsets, strict=True)
         )
+
+    @property
+    def scope(self) -> str:
+        """Kinds and offsets, as the text form has them."""
+        return " ".join(self.ends)
 
 
 def graph_of(labels: Mapping[str, Sequence[str]], lines: Sequence[Line]) -> Graph:
