@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -34,8 +33,7 @@ from crfkit.papers import (
 )
 from crfkit.papers.results import t_interval
 from tests.cases.cli import run
-
-DATA = Path(os.environ.get("CRFKIT_DATA", "../shared/data"))
+from tests.cases.real_data import DATA
 
 
 class Dice:

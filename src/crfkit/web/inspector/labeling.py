@@ -1,11 +1,11 @@
 """The pool, the labels given so far, and the model that learns from them while people go on.
 
 A training starts when enough labels are new. It runs beside the pages, always from the model that was opened
-and all labels given, with a pull to the weights that there were (`crfkit.estimators.continued_training`). How firmly
-the model's data held them is known where its file keeps it. Else some sentences of the pool, as the model
-labels them, stand for these data. For models of 30, 100 and 300 addresses and three pools, 60 labels with 50
-such sentences raised the accuracy in all nine cases, by 2 to 13 points. Labels alone lowered it in eight, by
-6 to 32 points; a curvature estimated on 100 sentences of the pool lowered it in seven, by 3 to 20.
+and all labels given, with a pull to the weights that there were (`crfkit.estimators.continued_training`). How
+firmly the model's data held them is known where its file keeps it. Else some sentences of the pool, as the
+model labels them, stand for these data. For models of 30, 100 and 300 addresses and three pools, 60 labels
+with 50 such sentences raised the accuracy in all nine cases, by 2 to 13 points. Labels alone lowered it in
+eight, by 6 to 32 points; a curvature estimated on 100 sentences of the pool lowered it in seven, by 3 to 20.
 """
 
 from __future__ import annotations
