@@ -12,16 +12,8 @@ from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, Recipe
 from crfkit.features.crfpp import parse_crfpp
-from tests.cases.templates import (
-    CHUNKING,
-    DATA,
-    ROWS,
-    Rows,
-    corpora,
-    names_by_position,
-    needs_data,
-    read_columns,
-)
+from tests.cases.real_data import DATA
+from tests.cases.templates import CHUNKING, ROWS, Rows, corpora, names_by_position, needs_data, read_columns
 
 
 @needs_data

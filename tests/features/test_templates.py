@@ -13,8 +13,8 @@ from crfkit.features import Extractor
 from crfkit.features.crfpp import parse_crfpp
 from crfkit.features.dialects import guess_dialect, parse_recipe, read_recipe
 from crfkit.features.wapiti import parse_wapiti
-from tests.cases.real_data import GOLDEN, needs_golden
-from tests.cases.templates import CHUNKING, DATA, ROWS, extract, names_by_position, needs_data, read_columns
+from tests.cases.real_data import DATA, GOLDEN, needs_golden
+from tests.cases.templates import CHUNKING, ROWS, extract, names_by_position, needs_data, read_columns
 
 # ---- CRF++
 
