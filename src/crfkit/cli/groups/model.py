@@ -236,9 +236,9 @@ def structure_of(
         raise ValueError(
             f"--structure is {name!r}, expected {', '.join(kinds)} or semi; graph is for crfkit train"
         )
-    for name, given in (("--max-length", max_length), ("--outside", outside)):
+    for flag, given in (("--max-length", max_length), ("--outside", outside)):
         if given is not None:
-            raise ValueError(f"{name} is for segments; give --structure semi too, or leave it out")
+            raise ValueError(f"{flag} is for segments; give --structure semi too, or leave it out")
     if encoding is not None:
         from crfkit.models.encoding import encoding_of
 
