@@ -14,9 +14,10 @@ from crfkit.errors import ModelFileError
 from tests.cases.ready_made import CASES, FEW, IMAGES, MASKS, ROWS, TAGS, WORDS
 
 
-def test_files_answer_as_the_estimator_does(case: tuple[Any, Any, Any], tmp_path: Path) -> None:
-    made, X, y = case
-    made.save(tmp_path / "m.crf")
+@pytest.mark.parametrize("name", CASES)
+def test_files_answer_as_the_estimator_does(name: str, tmp_path: Path) -> None:
+    made, X, y = CASES[name]
+    made.fit(X, y).save(tmp_path / "m.crf")
     for again in (crfkit.load(tmp_path / "m.crf"), type(made).load(tmp_path / "m.crf")):
         assert str(again.predict(X)) == str(made.predict(X))
         assert str(again.predict_proba(X)) == str(made.predict_proba(X))
