@@ -64,7 +64,7 @@ def test_constraints(tmp_path: Path) -> None:
 
 def test_dcrf(tmp_path: Path) -> None:
     found, _ = quick("dcrf", tmp_path)
-    assert len(found) == 2 * (4 * 4 + 1)
+    assert len(found) == 2 * (6 * 4 + 2)
     for size in (60, 240):
         joint, apart = (found[f"{size} sentences: {one}, both"] for one in ("factorial CRF", "two chains"))
         assert joint > apart

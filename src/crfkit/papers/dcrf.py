@@ -23,13 +23,18 @@ from crfkit.papers.report import f1_of_counts, with_interval
 from crfkit.papers.results import Result
 from crfkit.tags import spans as segments
 
-JOINT, PIPELINE, CASCADE, APART = (
+JOINT, LINKED, NARROW, PIPELINE, CASCADE, APART = (
     "factorial CRF",
+    "factorial CRF, links to the tag before",
+    "pipeline, one tag",
     "pipeline, trained on gold tags",
     "pipeline, trained on predicted tags",
     "two chains",
 )
-LEARNERS = (JOINT, PIPELINE, CASCADE, APART)
+LEARNERS = (JOINT, LINKED, NARROW, PIPELINE, CASCADE, APART)
+LINKS = {JOINT: [("p", "y")], LINKED: [("p", "y"), ("p[-1]", "y")]}
+#: Whom a pipeline is compared with: those that see the same tag, and those that see tags around.
+RIVALS = {JOINT: NARROW, LINKED: PIPELINE}
 POS, NP, BOTH, F1 = "tags", "phrases", "both", "F1 of phrases"
 MEASURES = (POS, NP, BOTH, F1)
 PENALTIES = (3.0, 1.0, 0.3)
@@ -42,6 +47,7 @@ WORDS = (
     "suffix(w, 3)[0]; shape(w)[-1..1]"
 )
 TAGS = WORDS + "; p[-2..2]; p[-1] & p[0]; p[0] & p[1]"
+TAG = WORDS + "; p[0]"
 
 Key = tuple[int, str, str]  # sentences, learner, measure
 Sentence = list[tuple[str, str, str]]  # word, tag, phrase
@@ -122,23 +128,25 @@ class DynamicCRF(Keyed[Key]):
 
     def quantities(self) -> list[Quantity]:
         """Return every measure of every learner, by the number of sentences, and the gains in F1."""
-        return [*super().quantities(), *(Quantity(_gain(size), None, self.data) for size in self.sizes)]
+        gains = [_gain(size, one) for size, one in product(self.sizes, RIVALS)]
+        return [*super().quantities(), *(Quantity(name, None, self.data) for name in gains)]
 
     def _about(self, key: Key) -> str:
         return self.data
 
     def measure(self, quantity: Quantity, seed: int) -> float | Reading:
-        """Return a share of tokens or an F1 in percent, or the factorial CRF's F1 above the pipeline's."""
-        for size in self.sizes:
-            if quantity.name == _gain(size):
-                return self._gained(self._learned(size, seed))
+        """Return a share of tokens or an F1 in percent, or a factorial CRF's F1 above its rival's."""
+        for size, one in product(self.sizes, RIVALS):
+            if quantity.name == _gain(size, one):
+                return self._gained(one, self._learned(size, seed))
         size, learner, name = self._keys()[quantity.name]
         return self._learned(size, seed)[learner].measure(name)
 
-    def _gained(self, found: Mapping[str, Found]) -> Reading:
-        both = np.stack([found[learner].phrases for learner in (PIPELINE, JOINT)], 1)  # [sentences, 2, 3]
-        names = [f"{learner}, {part}" for learner in (PIPELINE, JOINT) for part in ("right", "found", "true")]
-        gain = found[JOINT].measure(F1) - found[PIPELINE].measure(F1)
+    def _gained(self, one: str, found: Mapping[str, Found]) -> Reading:
+        pair = (RIVALS[one], one)
+        both = np.stack([found[learner].phrases for learner in pair], 1)  # [sentences, 2, 3]
+        names = [f"{learner}, {part}" for learner in pair for part in ("right", "found", "true")]
+        gain = found[one].measure(F1) - found[RIVALS[one]].measure(F1)
         return Reading(gain, dict(zip(names, both.reshape(len(both), -1).T.tolist(), strict=True)))
 
     def _learned(self, size: int, seed: int) -> dict[str, Found]:
@@ -178,10 +186,12 @@ class DynamicCRF(Keyed[Key]):
         self, learner: str, rows: Sequence[Sentence], test: Sequence[Sentence]
     ) -> tuple[list[list[str]], list[list[str]]]:
         """Return tags and phrases of the test sentences."""
-        if learner == JOINT:
+        if learner in LINKS:
             y = {"p": [[p for _, p, _ in row] for row in rows], "y": [[y for _, _, y in row] for row in rows]}
-            crf = FactorialCRF(features=WORDS, n_jobs=self.given.threads)
-            crf.set_params(objective=Likelihood(l2=self.chosen[JOINT]))
+            objective = Likelihood(l2=self.chosen[JOINT])
+            crf = FactorialCRF(
+                links=LINKS[learner], features=WORDS, objective=objective, n_jobs=self.given.threads
+            )
             found = crf.fit(_words(rows), y).predict(_words(test))
             return found["p"], found["y"]
         if learner == APART:
@@ -189,8 +199,8 @@ class DynamicCRF(Keyed[Key]):
                 WORDS, WORDS, _words(rows), [[y for _, _, y in row] for row in rows], _words(test)
             )
         tags = self._tags(rows, test)
-        if learner == PIPELINE:
-            return self._phrases(rows, test, tags)
+        if learner in (NARROW, PIPELINE):
+            return self._phrases(rows, test, tags, TAG if learner == NARROW else TAGS)
         half = len(rows) // 2  # tags of each half by a chain that has seen the other
         first, last = self._tags(rows[half:], rows[:half]), self._tags(rows[:half], rows[half:])
         return self._phrases(_retagged(rows, first + last), test, tags)
@@ -199,12 +209,12 @@ class DynamicCRF(Keyed[Key]):
         return self._chain(POS, WORDS, _words(rows), [[p for _, p, _ in row] for row in rows], _words(test))
 
     def _phrases(
-        self, rows: Sequence[Sentence], test: Sequence[Sentence], tags: list[list[str]]
+        self, rows: Sequence[Sentence], test: Sequence[Sentence], tags: list[list[str]], template: str = TAGS
     ) -> tuple[list[list[str]], list[list[str]]]:
         """Return the tags, and phrases by a chain that has learned from the tags of `rows`."""
         seen = [[{"w": w, "p": p} for w, p, _ in row] for row in _retagged(test, tags)]
         shown = [[{"w": w, "p": p} for w, p, _ in row] for row in rows]
-        return tags, self._chain(TAGS, TAGS, shown, [[y for _, _, y in row] for row in rows], seen)
+        return tags, self._chain(TAGS, template, shown, [[y for _, _, y in row] for row in rows], seen)
 
     def _chain(self, name: str, template: str, X: Any, y: Any, test: Any) -> list[list[str]]:
         objective = Likelihood(l2=self.chosen[name])
@@ -234,11 +244,13 @@ class DynamicCRF(Keyed[Key]):
                 f"Parts of speech and noun phrases (IOB2) of {self.data}; shares of tokens and F1 of "
                 f"phrases in percent. {self.runs} draws of training sentences, but for all of them, which "
                 "are learned from once. Features: words around, prefixes and suffixes, shapes; the second "
-                "chain of a pipeline sees tags around as well. It is trained on gold tags, or on tags of a "
-                "chain that has learned from the other half of the sentences.",
+                "chain of a pipeline sees the tag of the word, or tags around and pairs of them as well. It "
+                "is trained on gold tags, or on tags of a chain that has learned from the other half of the "
+                "sentences. A factorial CRF joins the labels of a word, or also each phrase with the tag "
+                "before.",
                 f"The l2 of each model, one of {penalties}, is the best on {self.held_out} sentences at the "
                 f"end of the training data after learning from {self.choosing} others. Every sum is "
-                "exact, that of the factorial CRF too. The section quotes no numbers.",
+                "exact, those of factorial CRFs too, which share their l2. The section quotes no numbers.",
             ],
             self._claims(known, found),
             [self._table(measure, known) for measure in MEASURES],
@@ -254,21 +266,23 @@ class DynamicCRF(Keyed[Key]):
         return Table(title, ["sentences", *LEARNERS], rows)
 
     def _claims(self, known: Mapping[Key, Result], found: Mapping[str, Result]) -> list[Claim]:
-        texts = (
-            "the factorial CRF finds more tokens with both labels right than the pipeline, at every size",
-            "it finds phrases better than the pipeline when all sentences are learned from",
-        )
-        whole = found.get(_gain(self.sizes[-1]))
-        pairs = [[known.get((size, one, BOTH)) for one in (PIPELINE, JOINT)] for size in self.sizes]
-        if whole is None or any(one is None for pair in pairs for one in pair):
-            return [*map(Claim.missing, texts)]
-        gains = [joint.ours - other.ours for other, joint in pairs if other and joint]
-        told = ", ".join(f"{gain:+.2f} at {size:,}" for gain, size in zip(gains, self.sizes, strict=True))
-        counts = np.array([*next(iter(whole.series.values())).values()]).T.reshape(-1, 2, 3)
-        return [
-            Claim(texts[0], min(gains) > 0.0, told),
-            Claim.significant(texts[1], counts, f1_of_counts, "F1", "sentences"),
-        ]
+        claims = []
+        for one, rival in RIVALS.items():
+            texts = (
+                f"{one}: more tokens with both labels right than {rival}, at every size",
+                f"{one}: better phrases than {rival}, when all sentences are learned from",
+            )
+            whole = found.get(_gain(self.sizes[-1], one))
+            pairs = [[known.get((size, name, BOTH)) for name in (rival, one)] for size in self.sizes]
+            if whole is None or any(result is None for pair in pairs for result in pair):
+                claims += map(Claim.missing, texts)
+                continue
+            gains = [joint.ours - other.ours for other, joint in pairs if other and joint]
+            told = ", ".join(f"{gain:+.2f} at {size:,}" for gain, size in zip(gains, self.sizes, strict=True))
+            counts = np.array([*next(iter(whole.series.values())).values()]).T.reshape(-1, 2, 3)
+            claims.append(Claim(texts[0], min(gains) > 0.0, told))
+            claims.append(Claim.significant(texts[1], counts, f1_of_counts, "F1", "sentences"))
+        return claims
 
     def _figure(self, known: Mapping[Key, Result]) -> Figure:
         panels: dict[str, dict[str, Line]] = {}
@@ -294,5 +308,5 @@ def _retagged(rows: Sequence[Sentence], tags: list[list[str]]) -> list[Sentence]
     return [[(w, p, y) for (w, _, y), p in zip(row, mine, strict=True)] for row, mine in pairs]
 
 
-def _gain(size: int) -> str:
-    return f"{size} sentences: F1 of the factorial CRF above that of the pipeline"
+def _gain(size: int, one: str) -> str:
+    return f"{size} sentences: F1 of {one} above {RIVALS[one]}"
