@@ -266,7 +266,7 @@ class DynamicCRF(Keyed[Key]):
         return Table(title, ["sentences", *LEARNERS], rows)
 
     def _claims(self, known: Mapping[Key, Result], found: Mapping[str, Result]) -> list[Claim]:
-        claims = []
+        claims: list[Claim] = []
         for one, rival in RIVALS.items():
             texts = (
                 f"{one}: more tokens with both labels right than {rival}, at every size",
