@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crfkit.web.asgi import App, Message, Receive, Scope, Send, answer
-from crfkit.web.guards import RIGHTS, BodyLimit, Hosts, SameOrigin, Token
+from crfkit.web.guards import RIGHTS, Bodies, Guarded, Hosts, Token, same_origin
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,14 +60,14 @@ def ask(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8080", "LocalHost:80", "[::1]", "[::1]:8080"])
 def test_hosts_that_are_meant(host: str) -> None:
-    assert ask(Hosts(echo, ["127.0.0.1", "localhost", "::1"]), host=host)[0] == 200
+    assert ask(Guarded(echo, Hosts(["127.0.0.1", "localhost", "::1"])), host=host)[0] == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "[::2]", "[::1", "", "::1", "127.0.0.1@x"]
 )
 def test_other_hosts_are_refused(host: str) -> None:
-    status, headers, body, scope = ask(Hosts(echo, ["127.0.0.1", "[::1]"]), host=host)
+    status, headers, body, scope = ask(Guarded(echo, Hosts(["127.0.0.1", "[::1]"])), host=host)
     assert status == 421
     assert headers[b"content-type"] == b"application/problem+json"
     assert "expected 127.0.0.1 or [::1]" in json.loads(body)["detail"]
@@ -75,8 +75,8 @@ def test_other_hosts_are_refused(host: str) -> None:
 
 
 def test_hosts_without_a_header_and_all() -> None:
-    assert ask(Hosts(echo, ["127.0.0.1"]))[0] == 400
-    assert ask(Hosts(echo, ["*"]), host="anything")[0] == 200
+    assert ask(Guarded(echo, Hosts(["127.0.0.1"])))[0] == 400
+    assert ask(Guarded(echo, Hosts(["*"])), host="anything")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_hosts_without_a_header_and_all() -> None:
     ],
 )
 def test_unsafe_methods_come_from_own_pages(headers: dict[str, Any], status: int) -> None:
-    assert ask(SameOrigin(echo), "POST", **headers)[0] == status
-    assert ask(SameOrigin(echo), "DELETE", **headers)[0] == status
-    assert ask(SameOrigin(echo), "GET", **headers)[0] == 200
+    assert ask(Guarded(echo, same_origin), "POST", **headers)[0] == status
+    assert ask(Guarded(echo, same_origin), "DELETE", **headers)[0] == status
+    assert ask(Guarded(echo, same_origin), "GET", **headers)[0] == 200
 
 
 def basic(password: str) -> str:
@@ -124,14 +124,14 @@ def basic(password: str) -> str:
 )
 def test_a_token_is_asked_for(given: str | None, status: int) -> None:
     headers: dict[str, Any] = {} if given is None else {"authorization": given}
-    found, more, _, scope = ask(Token(echo, ["one", "two"]), **headers)
+    found, more, _, scope = ask(Guarded(echo, Token(["one", "two"])), **headers)
     assert found == status
     assert scope.get("seen", False) == (status == 200)
     assert (more.get(b"www-authenticate") == b"Bearer") == (status == 401)
 
 
 def test_basic_where_asked_for_and_open_paths() -> None:
-    app = Token(echo, ["one"], basic=True, open=["/health/live"])
+    app = Guarded(echo, Token(["one"], basic=True, open=["/health/live"]))
     assert ask(app, authorization=basic("one"))[0] == 200
     for wrong in (basic("two"), "Basic %%%", "Basic " + b64encode(b"one").decode()):
         status, headers, _, _ = ask(app, authorization=wrong)
@@ -141,7 +141,7 @@ def test_basic_where_asked_for_and_open_paths() -> None:
 
 
 def test_tokens_bring_their_rights() -> None:
-    app = Token(echo, {"one": {"tag"}, "two": RIGHTS})
+    app = Guarded(echo, Token({"one": {"tag"}, "two": RIGHTS}))
     assert ask(app, authorization="Bearer one")[3]["crfkit.rights"] == {"tag"}
     assert ask(app, authorization="Bearer two")[3]["crfkit.rights"] == {"tag", "explain", "admin"}
 
@@ -149,19 +149,21 @@ def test_tokens_bring_their_rights() -> None:
 @pytest.mark.parametrize("tokens", [[], [""], ["one", ""]])
 def test_empty_tokens_are_refused(tokens: list[str]) -> None:
     with pytest.raises(ValueError, match="expected one token or more"):
-        Token(echo, tokens)
+        Guarded(echo, Token(tokens))
 
 
 def test_bodies_that_are_announced_too_large_are_not_read() -> None:
-    status, headers, body, scope = ask(BodyLimit(echo, 10), "POST", parts=[b"x" * 11], content_length="11")
+    status, headers, body, scope = ask(
+        Guarded(echo, Bodies(10)), "POST", parts=[b"x" * 11], content_length="11"
+    )
     assert (status, headers[b"connection"], "seen" in scope) == (413, b"close", False)
     assert json.loads(body)["detail"] == "the body has more than 10 bytes; send less at a time"
-    assert ask(BodyLimit(echo, 10), "POST", parts=[b"x" * 10], content_length="10")[:1] == (200,)
+    assert ask(Guarded(echo, Bodies(10)), "POST", parts=[b"x" * 10], content_length="10")[:1] == (200,)
 
 
 def test_bodies_of_unknown_size_are_counted() -> None:
-    assert ask(BodyLimit(echo, 10), "POST", parts=[b"x" * 5, b"x" * 5])[2] == b"10"
-    status, _, _, scope = ask(BodyLimit(echo, 10), "POST", parts=[b"x" * 5, b"x" * 6, b"x" * 5])
+    assert ask(Guarded(echo, Bodies(10)), "POST", parts=[b"x" * 5, b"x" * 5])[2] == b"10"
+    status, _, _, scope = ask(Guarded(echo, Bodies(10)), "POST", parts=[b"x" * 5, b"x" * 6, b"x" * 5])
     assert (status, "seen" in scope) == (413, False)
 
 
@@ -171,11 +173,11 @@ def test_errors_of_the_app_are_not_hidden() -> None:
         raise RuntimeError("a mistake")
 
     with pytest.raises(RuntimeError, match="a mistake"):
-        ask(BodyLimit(wrong, 10), "POST", parts=[b"x"])
+        ask(Guarded(wrong, Bodies(10)), "POST", parts=[b"x"])
 
 
 def test_streams_are_left_to_the_app() -> None:
-    app = BodyLimit(echo, 10, streams=["application/x-ndjson"])
+    app = Guarded(echo, Bodies(10, streams=["application/x-ndjson"]))
     assert ask(app, "POST", parts=[b"x" * 20], content_type="Application/X-NDJSON; charset=utf-8")[2] == b"20"
     assert ask(app, "POST", parts=[b"x" * 20], content_type="application/json")[0] == 413
 
@@ -189,6 +191,6 @@ def test_what_is_not_http_passes() -> None:
     async def unused(*given: Any) -> Any:
         raise AssertionError
 
-    guarded = Hosts(SameOrigin(Token(BodyLimit(app, 1), ["t"])), ["a"])
+    guarded = Guarded(app, Hosts(["a"]), same_origin, Token(["t"]), Bodies(1))
     asyncio.run(guarded({"type": "lifespan"}, unused, unused))
     assert seen == ["lifespan"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from crfkit.web.asgi import App
-from crfkit.web.guards import RIGHTS, BodyLimit, Hosts, Patience, SameOrigin, Token
+from crfkit.web.guards import RIGHTS, Bodies, Guard, Hosts, Token, same_origin
 from crfkit.web.health import OPEN
 from crfkit.web.observing import AccessLog, Observed
 from crfkit.web.routes import Tagging, dispatched, router
@@ -47,13 +47,12 @@ def create_app(
     [{'labels': ['B-LOC', 'I-LOC']}]
     """
     settings = state.settings
-    app: App = dispatched(Tagging(state), router(state, tool_routes(state)))
-    app = Patience(app, settings.body_seconds, streams=[KIND])
-    app = BodyLimit(app, settings.max_body, streams=[KIND])
+    guards: list[Guard] = [Hosts(settings.allowed_hosts), same_origin]
     if tokens is not None:
-        app = Token(app, tokens, basic=settings.label_studio, open=OPEN)
-    app = Hosts(SameOrigin(app), settings.allowed_hosts)
-    return Observed(app, state, log)
+        guards.append(Token(tokens, basic=settings.label_studio, open=OPEN))
+    guards.append(Bodies(settings.max_body, settings.body_seconds, streams=[KIND]))
+    app = dispatched(Tagging(state), router(state, tool_routes(state)))
+    return Observed(app, state, log, *guards)
 
 
 def tokens_of(text: str, source: str = "the file of tokens") -> dict[str, frozenset[str]]:

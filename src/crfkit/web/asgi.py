@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
-__all__ = ["App", "Message", "Receive", "Scope", "Send", "answer", "header", "raw_header"]
+__all__ = ["App", "Message", "RawHeaders", "Receive", "Scope", "Send", "answer", "raw_headers"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -13,32 +13,29 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+#: Headers of a request, by their names in lower case.
+RawHeaders = Mapping[bytes, bytes]
+
 _KEPT = "crfkit.headers"
 
-Headers = Iterable[tuple[bytes, bytes]]
 
-
-def header(scope: Scope, name: bytes) -> str | None:
-    """Return a header of a request, by its name in lower case; None where it is absent.
+def raw_headers(scope: Scope) -> RawHeaders:
+    """Return the headers of a request; of several with one name, the last.
 
     Examples
     --------
-    >>> header({"headers": [(b"host", b"127.0.0.1:8080")]}, b"host")
-    '127.0.0.1:8080'
+    >>> raw_headers({"headers": [(b"host", b"127.0.0.1:8080")]}).get(b"host")
+    b'127.0.0.1:8080'
     """
-    value = raw_header(scope, name)
-    return None if value is None else value.decode("latin-1")
-
-
-def raw_header(scope: Scope, name: bytes) -> bytes | None:
-    """Return a header of a request as bytes; of several with one name, the last."""
-    headers: dict[bytes, bytes] | None = scope.get(_KEPT)
+    headers: RawHeaders | None = scope.get(_KEPT)
     if headers is None:  # made once: guards and routes ask for a dozen of them
         headers = scope[_KEPT] = dict(scope["headers"])
-    return headers.get(name)
+    return headers
 
 
-async def answer(send: Send, status: int, body: bytes, kind: bytes, more: Headers = ()) -> None:
+async def answer(
+    send: Send, status: int, body: bytes, kind: bytes, more: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
     """Send a whole answer; `kind` is its media type."""
     headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -35,20 +35,19 @@ class Metrics:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.requests: Counter[tuple[str, str, int]] = Counter()  #: by route, model, code
-        self.seconds: dict[str, list[float]] = {}  #: by route: a count for each bucket, and the sum
-        self.tokens: Counter[str] = Counter()  #: by model
+        #: By route, model and code: requests of each bucket of seconds, all seconds, all tokens.
+        self.rows: dict[tuple[str, str, int], list[float]] = {}
         self.rejected: Counter[str] = Counter()  #: by reason
         self.reloads: Counter[str] = Counter()  #: by result
 
-    def add(self, route: str, model: str, code: int, seconds: float) -> None:
+    def add(self, route: str, model: str, code: int, seconds: float, tokens: int) -> None:
         """Count a request."""
-        self.requests[route, model, code] += 1
-        row = self.seconds.get(route)
+        row = self.rows.get((route, model, code))
         if row is None:
-            row = self.seconds[route] = [0.0] * (len(_SECONDS) + 2)
+            row = self.rows[route, model, code] = [0.0] * (len(_SECONDS) + 3)
         row[bisect_left(_SECONDS, seconds)] += 1
-        row[-1] += seconds
+        row[-2] += seconds
+        row[-1] += tokens
 
     def collect(self) -> Iterator[Any]:
         """Yield everything, as Prometheus wants it."""
@@ -56,15 +55,20 @@ class Metrics:
 
         state = self._state
         requests = CounterMetricFamily("crfkit_requests", "Requests.", labels=["route", "model", "code"])
-        for (route, model, code), count in self.requests.items():
-            requests.add_metric([route, model, str(code)], count)
+        routes: dict[str, list[float]] = {}
+        tokens: Counter[str] = Counter()
+        for (route, model, code), row in [*self.rows.items()]:
+            requests.add_metric([route, model, str(code)], sum(row[:-2]))
+            routes[route] = [sum(both) for both in zip(row, routes.get(route, [0.0] * len(row)), strict=True)]
+            if row[-1]:
+                tokens[model] += int(row[-1])
         yield requests
         seconds = HistogramMetricFamily("crfkit_request_seconds", "Seconds of requests.", labels=["route"])
-        for route, row in self.seconds.items():
-            seconds.add_metric([route], _buckets(row[:-1]), row[-1])
+        for route, row in routes.items():
+            seconds.add_metric([route], _buckets(row[:-2]), row[-2])
         yield seconds
         for name, told, label, counts in (
-            ("tokens", "Tokens that were labeled.", "model", self.tokens),
+            ("tokens", "Tokens that were labeled.", "model", tokens),
             ("rejected", "Requests that were refused.", "reason", self.rejected),
             ("reloads", "Model files that were loaded again.", "result", self.reloads),
         ):

@@ -7,19 +7,25 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
 from time import perf_counter, time
 from typing import IO
 
-from crfkit.web.asgi import App, Message, Receive, Scope, Send, header
+from crfkit.web.asgi import Message, Receive, Scope, Send, answer, raw_headers
+from crfkit.web.guards import Guard, admitted
 from crfkit.web.problems import Problem, send_problem
 from crfkit.web.state import State
 
-__all__ = ["AccessLog", "Note", "Observed"]
+__all__ = ["AccessLog", "Answering", "Note", "Observed"]
 
-_GOOD_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+_GOOD_ID = re.compile(rb"[\w.:-]{1,64}")
 _ID = b"x-request-id"
+_JSON = b"application/json"
+
+#: Sends its answer as ASGI has it, or returns the body of an answer in JSON.
+Answering = Callable[[Scope, Receive, Send], Awaitable[bytes | None]]
 
 
 class Note:
@@ -31,19 +37,22 @@ class Note:
 
 
 class Observed:
-    """An app whose requests are counted, timed and logged, and whose problems become answers.
+    """An app behind guards, whose requests are counted, timed and logged, and whose problems become answers.
 
     Parameters
     ----------
     app : ASGI app
-        Finds a `Note` in ``scope["crfkit.note"]``.
+        Finds a `Note` in ``scope["crfkit.note"]``. It may return a body in JSON instead of sending an answer.
     state : State
     log : AccessLog, optional
+    *guards : Guard
+        In the order in which they judge.
     """
 
-    def __init__(self, app: App, state: State, log: AccessLog | None = None) -> None:
-        self.app, self.state, self.log = app, state, log
-        self._prefix = os.urandom(4).hex()
+    def __init__(self, app: Answering, state: State, log: AccessLog | None, *guards: Guard) -> None:
+        self.app, self.guards = app, guards
+        self.state, self.log = state, log
+        self._prefix = os.urandom(4).hex().encode() + b"-"
         self._numbers = count()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,41 +61,42 @@ class Observed:
             await self.app(scope, receive, send)
             return
         begin = perf_counter()
-        given = header(scope, _ID)
+        given = raw_headers(scope).get(_ID)
         if given is None or not _GOOD_ID.fullmatch(given):
-            given = f"{self._prefix}-{next(self._numbers):x}"
+            given = self._prefix + b"%x" % next(self._numbers)
         name = given
         note = scope["crfkit.note"] = Note()
         status = 0
-        state = self.state
 
         async def sent(message: Message) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
+            if not status:
                 status = message["status"]
-                headers = [*message.get("headers", ()), (_ID, name.encode())]
-                if state.draining:
-                    headers.append((b"connection", b"close"))
-                message["headers"] = headers
+                message["headers"] = [*message.get("headers", ()), *self._more(name)]
             await send(message)
 
         try:
-            await self.app(scope, receive, sent)
+            body = await self.app(scope, admitted(self.guards, scope, receive), sent)
+            if body is not None:
+                status = 200
+                await answer(send, 200, body, _JSON, self._more(name))
         except Problem as problem:
             if not status:
                 await send_problem(sent, problem)
         except Exception as error:
-            _tell(error, name)
+            _tell(error, name.decode())
             if not status:
-                told = f"a mistake in the service; please report it with the log of request {name}"
+                told = f"a mistake in the service; please report it with the log of request {name.decode()}"
                 await send_problem(sent, Problem(500, told))
         finally:
             seconds = perf_counter() - begin
-            state.metrics.add(note.route, note.model, status, seconds)
-            if note.tokens:
-                state.metrics.tokens[note.model] += note.tokens
+            self.state.metrics.add(note.route, note.model, status, seconds, note.tokens)
             if self.log is not None:
                 self.log.add((name, scope["method"], note, status, begin, seconds))
+
+    def _more(self, name: bytes) -> list[tuple[bytes, bytes]]:
+        """Return headers that every answer has."""
+        return [(_ID, name), (b"connection", b"close")] if self.state.draining else [(_ID, name)]
 
 
 def _tell(error: Exception, name: str) -> None:
@@ -103,10 +113,10 @@ class AccessLog:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
-        self._records: list[tuple[str, str, Note, int, float, float]] = []
+        self._records: list[tuple[bytes, str, Note, int, float, float]] = []
         self._waiting = False
 
-    def add(self, record: tuple[str, str, Note, int, float, float]) -> None:
+    def add(self, record: tuple[bytes, str, Note, int, float, float]) -> None:
         """Keep a request, to be written a little later: id, method, note, status, begin, seconds."""
         self._records.append(record)
         if not self._waiting:
@@ -121,8 +131,9 @@ class AccessLog:
         offset = time() - perf_counter()
         # None of the texts in a line can have a quote: ids are checked, routes and models are names.
         lines = [
-            f'{{"time":{begin + offset:.3f},"id":"{name}","method":"{method}","route":"{note.route}",'
-            f'"model":"{note.model}","status":{status},"ms":{seconds * 1e3:.3f},"tokens":{note.tokens}}}\n'
+            f'{{"time":{begin + offset:.3f},"id":"{name.decode()}","method":"{method}",'
+            f'"route":"{note.route}","model":"{note.model}","status":{status},'
+            f'"ms":{seconds * 1e3:.3f},"tokens":{note.tokens}}}\n'
             for name, method, note, status, begin, seconds in records
         ]
         with suppress(OSError, ValueError):

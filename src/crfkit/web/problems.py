@@ -7,11 +7,13 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
 from crfkit._safe.printable import cut
 from crfkit.web.asgi import Send, answer
 
-__all__ = ["KIND", "Problem", "send_problem"]
+__all__ = ["KIND", "Problem", "problem_response", "send_problem"]
 
 #: The media type of a problem.
 KIND = b"application/problem+json"
@@ -60,6 +62,11 @@ class Problem(Exception):  # noqa: N818 - the word of RFC 9457
     def body(self) -> bytes:
         """Return the answer as JSON."""
         return msgspec.json.encode(self.as_dict())
+
+
+def problem_response(request: Request, problem: Problem) -> Response:
+    """Return the answer to a request of Starlette; a handler of its exceptions."""
+    return Response(problem.body(), problem.status, headers=problem.headers, media_type=KIND.decode())
 
 
 async def send_problem(send: Send, problem: Problem) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -13,15 +14,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from crfkit.web import service
-from crfkit.web.asgi import App, Receive, Scope, Send, answer
+from crfkit.web.asgi import App, Receive, Scope, Send
 from crfkit.web.guards import is_of_kind
 from crfkit.web.health import health_routes
 from crfkit.web.messages import ExplainRequest, TagRequest
 from crfkit.web.models import Loaded
-from crfkit.web.observing import Note
+from crfkit.web.observing import Answering, Note
 from crfkit.web.openapi import openapi_routes
-from crfkit.web.problems import KIND as PROBLEM
-from crfkit.web.problems import Problem
+from crfkit.web.problems import Problem, problem_response
 from crfkit.web.reading import decoded, measured, options_of, size_of_one, whole_body
 from crfkit.web.state import INLINE, State
 from crfkit.web.streams import KIND as STREAM
@@ -66,8 +66,8 @@ class Tagging:
     def __init__(self, state: State) -> None:
         self.state = state
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> bytes | None:
+        """Return the answer to one body; send the lines that answer a stream."""
         state, note = self.state, scope["crfkit.note"]
         need(scope, "tag")
         loaded = model_of(state, scope["path"][len(_BEFORE) : -len(_AFTER)])
@@ -76,31 +76,25 @@ class Tagging:
         if is_of_kind(scope, _STREAMS):
             options = options_of(dict(parse_qsl(scope["query_string"].decode("latin-1"))), state.settings)
             await stream(loaded, options, state, note, receive, send)
-            return
+            return None
         given = decoded(_tag, await whole_body(receive))
-        tokens = measured(given, state.settings)
-        note.tokens = tokens
+        tokens = note.tokens = measured(given, state.settings)
         state.begin(tokens)
         try:
             if tokens <= INLINE and service.is_plain(given):
-                body = _encode(service.tag(loaded, given))
-            else:
-                body = await state.aside(lambda: _encode(service.tag(loaded, given)))
+                return _encode(service.tag(loaded, given))
+            return await state.aside(lambda: _encode(service.tag(loaded, given)))
         finally:
             state.in_flight -= tokens
-        await answer(send, 200, body, _JSON)
 
 
-def dispatched(tagging: App, others: App) -> App:
+def dispatched(tagging: Tagging, others: App) -> Answering:
     """Return an app that sends requests to tag to one app, and all others to another."""
 
-    async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST":
-            path: str = scope["path"]
-            if path.startswith(_BEFORE) and path.endswith(_AFTER):
-                await tagging(scope, receive, send)
-                return
-        await others(scope, receive, send)
+    def dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[bytes | None]:
+        path: str = scope["path"] if scope["type"] == "http" and scope["method"] == "POST" else ""
+        hot = path.startswith(_BEFORE) and path.endswith(_AFTER)
+        return (tagging if hot else others)(scope, receive, send)
 
     return dispatch
 
@@ -175,7 +169,7 @@ def router(state: State, more: list[BaseRoute]) -> Starlette:
         *openapi_routes(state),
         *more,
     ]
-    handlers: Any = {HTTPException: _told_by_starlette, Problem: _told}
+    handlers: Any = {HTTPException: _told_by_starlette, Problem: problem_response}
     return Starlette(routes=made, exception_handlers=handlers)
 
 
@@ -183,13 +177,9 @@ def _json(plain: Any) -> Response:
     return Response(_encode(plain), media_type="application/json")
 
 
-def _told(request: Request, problem: Problem) -> Response:
-    return Response(problem.body(), problem.status, headers=problem.headers, media_type=PROBLEM.decode())
-
-
 def _told_by_starlette(request: Request, error: HTTPException) -> Response:
     told = {
         404: f"there is nothing at {request.url.path!r:.80}; /docs lists what there is",
         405: f"{request.method} is not for {request.url.path!r:.80}; /docs lists what is",
     }.get(error.status_code, str(error.detail))
-    return _told(request, Problem(error.status_code, told, headers=dict(error.headers or {})))
+    return problem_response(request, Problem(error.status_code, told, headers=dict(error.headers or {})))

@@ -14,7 +14,8 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from math import inf
+from typing import Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -58,7 +59,6 @@ def run(app: App, state: State, listener: socket.socket, log: AccessLog | None =
         proxy_headers=False,  # nobody asks for the address of the client
         log_config=None,
         server_header=False,
-        timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=max(int(state.settings.grace), 1),
     )
     gc.collect()
@@ -148,50 +148,57 @@ class _Server(uvicorn.Server):
 
 
 class _Patient(HttpToolsProtocol):
-    """A connection whose headers must come in time, and be of a sensible size."""
+    """A connection whose headers must come in time, and be of a sensible size; one that is idle is closed.
+
+    Uvicorn makes and cancels a timer for each request. Here a connection looks at its clock now and then.
+    """
 
     patience = 10.0  # seconds
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self._timer: asyncio.TimerHandle | None = None
-        self._open = True  # headers are awaited
-        self._bytes = 0
+    _until = 0.0  # when to give up; infinite while a request is at work
+    _open, _bytes = True, 0  # whether headers are awaited, and what came of them
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the first request."""
         super().connection_made(transport)  # type: ignore[arg-type]
-        self._timer = self.loop.call_later(self.patience, transport.close)
+        self._until = self.loop.time() + self.patience
+        self._look()
+
+    def _look(self) -> None:
+        if self.loop.time() > self._until:
+            self.transport.close()
+        if not self.transport.is_closing():
+            self._timer = self.loop.call_later(self.patience / 8, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
-        self._no_timer()
+        self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; headers that come in pieces are timed and counted."""
+        """Take what came; headers that come in pieces are counted."""
         super().data_received(data)
-        if not self._open:
-            return
-        self._bytes += len(data)
-        if self._bytes > _HEADERS:
-            self.transport.close()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(self.patience, self.transport.close)
+        if self._open:
+            self._bytes += len(data)
+            if self._bytes > _HEADERS:
+                self.transport.close()
 
     def on_message_begin(self) -> None:
         """Wait for headers."""
         super().on_message_begin()
-        self._open, self._bytes = True, 0
+        self._until, self._open, self._bytes = self.loop.time() + self.patience, True, 0
 
     def on_headers_complete(self) -> None:
-        """Wait no more: `crfkit.web.guards.Patience` waits for the body."""
-        self._open = False
-        if self._timer is not None:
-            self._no_timer()
+        """Wait no more: `crfkit.web.guards.Bodies` waits for the body."""
+        self._until, self._open = inf, False
         super().on_headers_complete()
 
-    def _no_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def on_response_complete(self) -> None:
+        """Start the next request that waits, or wait for one."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._until == inf:
+            self._until = self.loop.time() + _IDLE

@@ -25,10 +25,11 @@ from crfkit import __version__
 from crfkit._safe.printable import cut
 from crfkit.view.text import share, signed
 from crfkit.web.asgi import App
-from crfkit.web.guards import BodyLimit, Hosts, SameOrigin
+from crfkit.web.guards import Bodies, Guarded, Hosts, same_origin
 from crfkit.web.inspector import compare, errors, model, queue, sentence
 from crfkit.web.inspector.inspector import Inspector
 from crfkit.web.inspector.state import LONGEST_ADDRESS, Query
+from crfkit.web.problems import Problem, problem_response
 
 __all__ = ["LOCAL", "app_of"]
 
@@ -71,12 +72,13 @@ def app_of(inspector: Inspector, hosts: Iterable[str] = LOCAL) -> App:
         yield
         await run_in_threadpool(inspector.close)
 
+    handlers: Any = {404: pages.missing, 405: pages.missing, 500: pages.failed, Problem: problem_response}
     app = Starlette(
         routes=routes,
         lifespan=life,
-        exception_handlers={404: pages.missing, 405: pages.missing, 500: pages.failed},
+        exception_handlers=handlers,
     )
-    return Hosts(SameOrigin(BodyLimit(app, _LARGEST_BODY)), hosts)
+    return Guarded(app, Hosts(hosts), same_origin, Bodies(_LARGEST_BODY))
 
 
 class _Pages:
