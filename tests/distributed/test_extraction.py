@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +132,21 @@ def test_crfkit_train_says_what_does_not_go_on_a_cluster(tmp_path: Path, two: An
         ([paths[0], "--train-scheme", "bioes"], "--dask keeps labels as they are"),
     ):
         assert message in run("train", *options, *out, status=None).stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="groups of processes")
+@pytest.mark.parametrize("seconds", [3.0, 6.0])
+def test_ctrl_c_ends_all_processes_in_one_line(tmp_path: Path, seconds: float) -> None:
+    draw = random.Random(1)
+    lines = [f"w{draw.randrange(9999)} {draw.choice('ABC')}\n" for _ in range(300_000)]
+    (tmp_path / "train.txt").write_text("".join(line + "\n" * (n % 10 == 9) for n, line in enumerate(lines)))
+    command = ["-m", "crfkit", "train", "train.txt", "-o", "m.crf", "--dask", "local", "-q"]
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(seconds)  # at the start of the workers, at the extraction, or at training
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    said = process.communicate(timeout=90)[1]
+    assert process.returncode == 130
+    assert said.startswith("crfkit: interrupted")
+    assert said.count("\n") == 1

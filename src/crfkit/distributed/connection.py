@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,10 +90,10 @@ def connected(cluster: Any) -> Iterator[Client]:
             yield client
         return
     if isinstance(cluster, str):
-        with (
-            distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0") as made,
-            distributed.Client(made, set_as_default=False) as client,
-        ):
+        with deaf_children():
+            made = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
+        with made, distributed.Client(made, set_as_default=False) as client:
+            client.run(_end_quietly)
             yield client
         return
     if not hasattr(cluster, "scheduler_address"):
@@ -100,6 +103,29 @@ def connected(cluster: Any) -> Iterator[Client]:
         )
     with distributed.Client(cluster, set_as_default=False) as client:
         yield client
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Keep Ctrl-C from processes that are started within, or by threads that are: it is ours to end them.
+
+    A terminal sends SIGINT to all processes of a command, and each worker would print where it was. A blocked
+    signal stays blocked in what a thread starts. Here it is heard at the end of the block.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would unblock it for the thread that starts the first process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_quietly() -> None:
+    """Let a worker that is closed say nothing of the task that it is at."""
+    logging.getLogger("distributed.worker.state_machine").setLevel(logging.ERROR)
 
 
 def check_machines(client: Client) -> None:

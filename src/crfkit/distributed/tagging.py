@@ -25,6 +25,7 @@ __all__ = ["TagPartition"]
 
 _MODELS: dict[tuple[str, str], SequenceModel] = {}  #: of this process, by path and digest
 _READING = Lock()
+_TOGETHER = 256  # rows of tokens that are labeled together
 
 
 class TagPartition:
@@ -110,19 +111,33 @@ class TagPartition:
             )
         rows = column.to_pylist()
         filled = [row for row in rows if row is not None]
-        found = iter(self._of_texts(filled) if _is_text(column.type) else self._of_tokens(filled))
-        return pa.array([None if row is None else next(found) for row in rows], self.type)
-
-    def _of_texts(self, texts: list[str]) -> Iterator[list[tuple[Any, ...]]]:
-        for doc in self.model.pipe(texts, threads=self.threads):
-            yield [(span.start, span.end, span.label, span.probability) for span in doc.spans]
-
-    def _of_tokens(self, rows: list[list[str]]) -> Iterator[list[tuple[Any, ...]]]:
-        filled = [row for row in rows if row]
-        found = iter(self.model.predict_spans(filled, threads=self.threads) if filled else ())
+        found = self._of_texts(filled) if _is_text(column.type) else self._of_tokens(filled)
+        starts: list[int] = []  # flat: a tuple for each span would keep the garbage collector busy
+        ends: list[int] = []
+        labels: list[str] = []
+        sure: list[float | None] = []
+        first: list[int | None] = []  # span of each row; None: the row is null
         for row in rows:
-            spans: Sequence[Any] = next(found) if row else ()
-            yield [(a, b, str(label), sure[0] if sure else None) for a, b, label, *sure in spans]
+            first.append(None if row is None else len(starts))
+            for start, end, label, *p in () if row is None else next(found):
+                starts.append(start)
+                ends.append(end)
+                labels.append(str(label))
+                sure.append(p[0] if p else None)
+        several = self.type.value_type
+        columns = zip((starts, ends, labels, sure), several, strict=True)
+        struct = pa.StructArray.from_arrays([pa.array(one, of.type) for one, of in columns], fields=[*several])
+        return pa.ListArray.from_arrays(pa.array([*first, len(starts)], pa.int32()), struct)
+
+    def _of_texts(self, texts: list[str]) -> Iterator[Sequence[Any]]:
+        return (spans for _, _, spans in self.model.piped(texts, threads=self.threads))
+
+    def _of_tokens(self, rows: list[list[str]]) -> Iterator[Sequence[Any]]:
+        for at in range(0, len(rows), _TOGETHER):
+            part = rows[at : at + _TOGETHER]
+            filled = [row for row in part if row]
+            found = iter(self.model.predict_spans(filled, threads=self.threads) if filled else ())
+            yield from (next(found) if row else () for row in part)
 
     def __call__(self, table: Any) -> Any:
         """Return a table or a record batch with the column: for Ray's ``map_batches``, and plain loops."""

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from crfkit.text.sentences import Sentences
 
 
+#: A span: start, end, label, probability; its first token and one past the last.
+Placed = tuple[int, int, str, float | None, tuple[int, int]]
+
+
 class Texts:
     """Documents of raw text from a `crfkit.models.SequenceModel`."""
 
@@ -152,6 +156,13 @@ class Texts:
             raise TypeError("texts is a string, expected several: for one text call the model, model(text)")
         if batch < 1:
             raise ValueError(f"batch is {batch}, expected 1 or more")
+        for given, cut, spans in self.piped(texts, batch, threads):
+            yield self._document(given, cut, spans)
+
+    def piped(
+        self, texts: Iterable[str | Doc], batch: int = 256, threads: int | None = None
+    ) -> Iterator[tuple[str | Doc, Cut, list[Placed]]]:
+        """Yield each text, how it is cut, and its spans as plain tuples: what `pipe` makes documents of."""
         spec = self._spec()
         held: list[tuple[str | Doc, Cut]] = []
         size = 0
@@ -242,11 +253,11 @@ class Texts:
 
     def _several(
         self, held: list[tuple[str | Doc, Cut]], spec: TextSpec, threads: int | None
-    ) -> Iterator[Doc]:
-        """Yield the documents of texts that are cut, labeled together."""
+    ) -> Iterator[tuple[str | Doc, Cut, list[Placed]]]:
+        """Yield texts that are cut, with their spans; they are labeled together."""
         if len(held) == 1:
             given, cut = held[0]
-            yield self._answer(given, cut, self._found(given, cut, spec, None, threads))
+            yield given, cut, _placed(cut, self._found(given, cut, spec, None, threads))
             return
         words: list[list[str]] = []
         ends = [0]
@@ -255,7 +266,7 @@ class Texts:
             ends.append(len(words))
         found = self._spans(words, spec, None, None, threads)
         for (given, cut), (a, b) in zip(held, pairwise(ends), strict=True):
-            yield self._answer(given, cut, found[a:b])
+            yield given, cut, _placed(cut, found[a:b])
 
     def _found(
         self,
@@ -320,19 +331,27 @@ class Texts:
 
     def _answer(self, given: str | Doc, cut: Cut, found: Sequence[Sequence[Sequence[Any]]]) -> Doc:
         """Return a document with the spans of its sentences."""
+        return self._document(given, cut, _placed(cut, found))
+
+    def _document(self, given: str | Doc, cut: Cut, spans: list[Placed]) -> Doc:
         from crfkit.text.answers import answered
 
-        offsets = cut.offsets
-        begins = (0,) if cut.sentences is None else cut.sentences.tolist()
-        spans = []
-        for at, several in zip(begins, found, strict=False):
-            for a, b, label, *sure in several:
-                if label != OUTSIDE:
-                    start, end = int(offsets[at + a, 0]), int(offsets[at + b - 1, 1])
-                    spans.append((start, end, str(label), sure[0] if sure else None, (at + a, at + b)))
         labels = None
         if self._ways.plain:  # their runs are the spans
-            labels = [OUTSIDE] * len(offsets)
+            labels = [OUTSIDE] * len(cut.offsets)
             for *_, label, _, (a, b) in spans:
                 labels[a:b] = [label] * (b - a)
-        return answered(given, offsets, cut.sentences, spans, labels)
+        return answered(given, cut.offsets, cut.sentences, spans, labels)
+
+
+def _placed(cut: Cut, found: Sequence[Sequence[Sequence[Any]]]) -> list[Placed]:
+    """Return the spans of the sentences of a text, in its characters."""
+    offsets = cut.offsets
+    begins = (0,) if cut.sentences is None else cut.sentences.tolist()
+    spans: list[Placed] = []
+    for at, several in zip(begins, found, strict=False):
+        for a, b, label, *sure in several:
+            if label != OUTSIDE:
+                start, end = int(offsets[at + a, 0]), int(offsets[at + b - 1, 1])
+                spans.append((start, end, str(label), sure[0] if sure else None, (at + a, at + b)))
+    return spans
