@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from crfkit.metrics import (
     METRICS,
     calibration,
-    confusion,
+    confusion_matrix,
     mcnemar,
     metric,
     paired_bootstrap,
@@ -61,11 +61,11 @@ def test_sequences_counted_by_hand() -> None:
 
 
 def test_confusion_counted_by_hand() -> None:
-    table = confusion(TRUE, PRED)
+    table = confusion_matrix(TRUE, PRED)
     assert table.labels == ("D", "N", "V")
     assert table.matrix.tolist() == [[1, 0, 0], [0, 2, 1], [0, 1, 0]]
     assert table.most() == [("N", "V", 1), ("V", "N", 1)]
-    assert confusion(np.array([0, 1]), np.array([1, 1]), labels=["b", "a"]).matrix.tolist() == [
+    assert confusion_matrix(np.array([0, 1]), np.array([1, 1]), labels=["b", "a"]).matrix.tolist() == [
         [0, 1],
         [0, 1],
     ]

@@ -19,7 +19,7 @@ _HERE: Final = {
         "fit": "crfkit.train(data), or crfkit.ChainCRF().fit(X, y)",
         "tag": 'crfkit.load("m.crf").tag(x)',
         "predict": 'crfkit.load("m.crf").predict(X)',
-        "evaluate": "crf.evaluate(X, y), or crfkit.metrics.span_scores(y_true, y_pred)",
+        "evaluate": "crf.evaluate(X, y), or crfkit.metrics.classification_report(y_true, y_pred)",
         "save": 'crf.save("m.crf")',
         "pipeline": 'crfkit.load("m.crf"), and call it on a text',
         "displacy": "crfkit.view.page(doc)",
@@ -30,8 +30,7 @@ _HERE: Final = {
         "window": "crfkit.features.window(X, 2)",
     },
     "crfkit.metrics": {
-        "classification_report": "crf.evaluate(X, y), or crfkit.metrics.span_scores(y_true, y_pred)",
-        "confusion_matrix": "crfkit.metrics.confusion(y_true, y_pred)",
+        "confusion": "crfkit.metrics.confusion_matrix(y_true, y_pred)",
         "f1_score": 'crfkit.metrics.metric("span_f1")(y_true, y_pred)',
         "accuracy_score": 'crfkit.metrics.metric("accuracy")(y_true, y_pred)',
         "flat_classification_report": "crfkit.metrics.token_scores(y_true, y_pred)",

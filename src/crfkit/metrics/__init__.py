@@ -6,12 +6,13 @@ Labels are lists of lists of strings; with ``labels`` and ``seq_ptr`` they are f
 from typing import TYPE_CHECKING
 
 from crfkit._safe.name_hints import missing
+from crfkit.metrics.judging import classification_report
 from crfkit.metrics.registry import METRICS, metric, scorer
 from crfkit.metrics.reliability import Calibration, calibration
 from crfkit.metrics.report import Report
 from crfkit.metrics.significance import mcnemar, paired_bootstrap
 from crfkit.metrics.spanwise import span_scores
-from crfkit.metrics.tokenwise import Confusion, confusion, token_scores
+from crfkit.metrics.tokenwise import Confusion, confusion_matrix, token_scores
 
 __all__ = [
     "METRICS",
@@ -19,7 +20,8 @@ __all__ = [
     "Confusion",
     "Report",
     "calibration",
-    "confusion",
+    "classification_report",
+    "confusion_matrix",
     "mcnemar",
     "metric",
     "paired_bootstrap",

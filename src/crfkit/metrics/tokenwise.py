@@ -166,7 +166,7 @@ class Confusion:
         return [(self.labels[i], self.labels[j], int(off[i, j])) for i, j in errors if off[i, j]]
 
 
-def confusion(
+def confusion_matrix(
     y_true: LabelSequences,
     y_pred: LabelSequences,
     *,
@@ -177,7 +177,7 @@ def confusion(
 
     Examples
     --------
-    >>> table = confusion([["N", "V", "N"]], [["N", "N", "V"]])
+    >>> table = confusion_matrix([["N", "V", "N"]], [["N", "N", "V"]])
     >>> table.labels, table.matrix.tolist(), table.most(1)
     (('N', 'V'), [[1, 1], [1, 0]], [('N', 'V', 1)])
     """
