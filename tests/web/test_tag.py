@@ -10,6 +10,7 @@ import pytest
 from crfkit import ChainCRF, SemiCRF
 from crfkit.constraints import AtMost
 from crfkit.estimators.classic import VotedPerceptron
+from tests.cases.cli import run
 from tests.cases.web import NAMES, Client, client_of, columns_model, items_model, saved, words_model
 
 TEXT = "Ana lives in New York. In New York lives Ana."
@@ -73,6 +74,23 @@ def test_columns_and_items(client: Client) -> None:
     assert client.tag("columns", columns=[columns, columns]) == [{"labels": ["D", "N"]}] * 2
     assert client.tag("items", items=[[["w=the"], {"w": "dog", "n": 1.0}]]) == [{"labels": ["D", "N"]}]
     assert "differ in length" in client.wrong(422, "columns", columns=[{"word": ["a"], "pos": []}])["detail"]
+
+
+def test_columns_have_the_names_of_training(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("Ana N B-PER\nran V O\n\nin P O\nLima N B-LOC\n\n" * 3)
+    run("train", tmp_path / "train.txt", "-o", tmp_path / "m.crf", "--columns", "word,pos,chunk", "-q")
+    client = client_of({"m": str(tmp_path / "m.crf")})
+    card = client.get("/v1/models/m").json()
+    assert card["columns"] == ["word", "pos"]
+    columns = {"pos": ["N", "V"], "word": ["Ana", "ran"]}
+    assert client.tag("m", columns=[columns]) == [{"labels": ["B-PER", "O"]}]
+    assert "has no 'pos'" in client.wrong(422, "m", columns=[{"word": ["Ana"]}])["detail"]
+    assert run("tag", tmp_path / "m.crf", text="Ana N\n").stdout == "Ana\tN\tB-PER\n\n"
+
+
+def test_of_two_values_for_a_key_the_last_counts(client: Client) -> None:
+    body = b'{"tokens": [["x"]], "tokens": [["Ana"]]}'
+    assert client.post("/v1/models/words/tag", content=body).json()["results"] == client.tag(tokens=[["Ana"]])
 
 
 def test_probabilities(client: Client) -> None:

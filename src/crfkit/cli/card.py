@@ -133,7 +133,7 @@ def _reads(model: SequenceModel) -> str:
         return f"raw text, cut by the tokenizer {model.text.tokenizer.kind!r}"
     if model.recipe is None:
         return "features of tokens"
-    return f"the columns {', '.join(model.recipe.columns)}"
+    return f"the columns {', '.join(model.recipe.column_names)}"
 
 
 def _use(model: SequenceModel) -> str:

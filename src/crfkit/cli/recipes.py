@@ -90,7 +90,7 @@ def with_internal(recipe: Recipe, columns: Columns, gold: Dataset, *, segments: 
 
 
 def by_place(recipe: Recipe, names: Sequence[str]) -> Recipe:
-    """Return a recipe that finds its columns by number; the names of attributes stay."""
+    """Return a recipe that finds its columns by number; names of attributes and of columns stay."""
     if recipe.dialect != "crfkit":
         return recipe
     number = {name: str(place) for place, name in enumerate(names)}
@@ -98,7 +98,8 @@ def by_place(recipe: Recipe, names: Sequence[str]) -> Recipe:
         replace(t, fields=tuple(replace(f, column=number.get(f.column, f.column)) for f in t.fields))
         for t in recipe.templates
     ]
-    return replace(recipe, templates=tuple(templates))
+    known = {number[name]: name for name in recipe.columns if name in number}
+    return replace(recipe, templates=tuple(templates), names=known)
 
 
 def labels_alone(columns: Columns, label: str | int | None) -> Dataset:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, TypeAlias
@@ -96,6 +96,8 @@ class Recipe:
     dialect: Dialect = "crfkit"
     source: str = ""  # the text of a CRF++ or Wapiti template file
     resources: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    #: What training called columns that are found by number: number -> name.
+    names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_templates(self.templates, "a recipe")
@@ -110,6 +112,11 @@ class Recipe:
         """Names of the columns that the recipe reads."""
         names = (f.column for template in self.templates for f in template.fields)
         return tuple(dict.fromkeys(name for name in names if name))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The same, by the names that training gave them, which rows that are dicts have too."""
+        return tuple(self.names.get(name, name) for name in self.columns)
 
     @property
     def segmental(self) -> bool:

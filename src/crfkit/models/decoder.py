@@ -113,7 +113,7 @@ def _token_reader(
     return _native.TokenReader(
         extract._native,
         [node, *(_names(model, names) for names in others)],
-        [*columns],
+        [*recipe.column_names],
         [int(name) if name.isdigit() else -1 for name in columns],
         [] if made_by is None else [*widths(made_by)],
         sources,

@@ -268,8 +268,12 @@ def columns_of(
         _check_sequence(sequence, n)
     first = next((row for sequence in sequences for row in sequence), None)
     columns = list(recipe.columns)
+    keys = dict(zip(columns, recipe.column_names, strict=True))  # of rows that are dicts
+    if isinstance(first, Mapping) and all(name in first for name in columns):
+        keys = {}  # by number, as other programs call them
     if isinstance(first, Mapping) and isinstance(label, str) and label in first and label not in columns:
         columns.append(label)
+    wanted = [keys.get(name, name) for name in columns]
     named = first is None or isinstance(first, Mapping)
     names = columns if named else columns[:1] or ["0"] if isinstance(first, str) else None
     if names is None and first is not None and not all(name.isdigit() for name in columns):
@@ -294,10 +298,10 @@ def columns_of(
             return (row,)
         if not isinstance(row, Mapping):
             return row
-        missing = [name for name in columns if name not in row]
+        missing = [key for key in wanted if key not in row]
         if missing:
             raise ValueError(f"sequence {n}, token {t} has no {missing[0]!r}, which the template reads")
-        return tuple(row[name] for name in columns)
+        return tuple(row[key] for key in wanted)
 
     def walk() -> Iterator[list[Any]]:
         for n, sequence in enumerate(sequences):

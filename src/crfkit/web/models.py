@@ -79,7 +79,7 @@ class Loaded:
             "attributes": model.layout.attributes,
             "weights": model.layout.weights,
             "nonzero": int(np.count_nonzero(model.w)),
-            "columns": None if model.recipe is None else list(model.recipe.columns),
+            "columns": None if model.recipe is None else list(model.recipe.column_names),
             "recipe": None if model.recipe is None else str(model.recipe),
             "tokenizer": None if model.text is None else model.text.tokenizer.kind,
             "constraints": [repr(rule) for rule in (*model.structure.constraints, *model.constraints)],
@@ -203,7 +203,7 @@ def _test(model: SequenceModel, tagger: Tagger, path: str) -> None:
 def _sequence(model: SequenceModel) -> list[Any]:
     """Return a sequence of two positions that a model can read."""
     if model.recipe is not None:
-        columns = list(model.recipe.columns)
+        columns = list(model.recipe.column_names)
         words = ["New", "York"]
         return [*words] if len(columns) == 1 else [dict.fromkeys(columns, word) for word in words]
     names = model.attributes.strings()[:2] if len(model.attributes) else ["a", "b"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ def plain_recipe(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Array]]:
     """
     text = str(recipe)
     plain: dict[str, Any] = {"dialect": recipe.dialect, "text": text}
+    if recipe.names:
+        plain["names"] = dict(recipe.names)
     if not _says_everything(recipe, text):
         plain["templates"] = [_plain_template(template) for template in recipe.templates]
     kinds: dict[str, str] = {}
@@ -54,6 +57,10 @@ def plain_recipe(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Array]]:
     plain["resources"] = kinds
     recipe_of(plain, arrays)  # what cannot be read back is not written
     return plain, arrays
+
+
+def _are_names(given: object) -> bool:
+    return isinstance(given, dict) and all(isinstance(name, str) for name in given.values())
 
 
 def _says_everything(recipe: Recipe, text: str) -> bool:
@@ -92,7 +99,8 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
     if not isinstance(plain, dict) or plain.get("dialect") not in _DIALECTS:
         raise ValueError("the recipe is damaged")
     text, kinds, templates = plain.get("text"), plain.get("resources"), plain.get("templates")
-    if not isinstance(text, str) or not isinstance(kinds, dict):
+    names = plain.get("names", {})
+    if not isinstance(text, str) or not isinstance(kinds, dict) or not _are_names(names):
         raise ValueError("the recipe is damaged")
     if templates is None and _opens_windows(plain["dialect"], text):
         raise ValueError("the recipe is damaged: it has windows, which a model file keeps one by one")
@@ -112,6 +120,7 @@ def recipe_of(plain: object, arrays: Mapping[str, Array]) -> Recipe | None:
                 recipe = Recipe(recipe.templates, resources=resources)
     except (RecursionError, OverflowError, MemoryError) as error:
         raise ValueError(f"the recipe is wrong: {type(error).__name__}") from None
+    recipe = replace(recipe, names=names)
     for f in (f for template in recipe.templates for f in template.fields if f.view in RESOURCES):
         if kinds.get(str(f.arguments[0])) != RESOURCES[f.view]:
             raise ValueError(f"the recipe lacks the resource of {f.name()}")

@@ -54,11 +54,12 @@ class Typing:
     def __init__(self, model: SequenceModel, tokenizer: Any = None) -> None:
         self.kind: Literal["text", "rows", "items"] = "items"
         self.columns: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()  #: of the columns, as people know them
         self.spec: TextSpec | None = None
         self.chosen = False  #: whether neither the model nor anybody says how text is cut
         recipe = model.recipe
         if recipe is not None and len(recipe.columns) > 1:
-            self.kind, self.columns = "rows", tuple(map(str, recipe.columns))
+            self.kind, self.columns, self.names = "rows", recipe.columns, recipe.column_names
         elif recipe is not None or (model.text is not None and model.text.features is not None):
             self.kind = "text"
             own = model.text if tokenizer is None else None
@@ -69,7 +70,7 @@ class Typing:
     def hint(self) -> str:
         """What to type."""
         if self.kind == "rows":
-            return f"A token in each line: {', '.join(self.columns)}, with blanks or tabs between them"
+            return f"A token in each line: {', '.join(self.names)}, with blanks or tabs between them"
         if self.kind == "items":
             return "A token in each line: its attributes, with tabs between them"
         return f"Type or paste a text; it is {self.cut}"
@@ -112,7 +113,7 @@ class Typing:
             if not line.strip():
                 sentences.append([])
             elif self.columns and len(fields) < len(self.columns):
-                needs = f"{len(self.columns)}: {', '.join(self.columns)}"
+                needs = f"{len(self.columns)}: {', '.join(self.names)}"
                 raise ValueError(
                     f"line {number} has {len(fields)} of the columns that the model reads, {needs}"
                 )
