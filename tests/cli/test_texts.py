@@ -394,6 +394,25 @@ def test_a_line_that_is_very_long_is_labeled_piece_by_piece(
     assert [row[0] for row in found] == ["1", *["2"] * 120, "3"]
 
 
+def test_long_documents_are_labeled_piece_by_piece_and_not_answered_whole(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["Eva ran.", "Ana Ruiz saw New York. " * 60, "Leo ran."]
+    lines = [json.dumps({"text": text, "spans": []}) + "\n" for text in texts]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in texts))
+    asked = ["tag", folder / "m.crf", tmp_path / "a.jsonl", "--sentences", "rule"]
+    expected = rows(run(*asked).stdout)
+    monkeypatch.setattr("crfkit.cli.tag_texts._LONG", 1000)
+    assert rows(run(*asked).stdout) == expected
+    assert [row[0] for row in expected] == ["1", *["2"] * 120, "3"]
+    monkeypatch.setattr("crfkit.cli.tag_texts.LONGEST_ANSWER", 1000)
+    told = "the text has 1,380 characters, expected at most 1,000 where an answer is one object of JSON"
+    assert f"a document: {told}; leave --json out" in run(*asked, "--json", status=2).stderr
+    error = run("tag", folder / "m.crf", tmp_path / "a.txt", "--text", "--json", status=2).stderr
+    assert f"a.txt, line 2: {told}" in error
+
+
 def test_documents_with_tokens_are_read_as_their_tokenizer_cuts_text(folder: Path, tmp_path: Path) -> None:
     """What train says to do next works; where no tokenizer makes these tokens, it does not say so."""
     blanks = [made(text) for text in ("[Ana PER] left [Oslo, LOC]", "[Bo PER] saw [Lima LOC]")] * 5

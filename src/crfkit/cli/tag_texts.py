@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from io import StringIO
+from itertools import count, groupby
 from typing import TYPE_CHECKING, Final
 
 from crfkit.cli.streams import json_line
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crfkit.text.spans import Span
 
 _LONG: Final = 1 << 20  #: characters of a line from which on it is labeled piece by piece
+LONGEST_ANSWER: Final = 1 << 22  #: characters of a text whose answer is held: up to 1 GB
 _BLANK: Final = str.maketrans("\t\r\n\v\f\x85\u2028\u2029", " " * 8)  # what would end a field or a line
 
 
@@ -69,9 +70,9 @@ def tagged_lines(
             if len(line) > _LONG and not as_json:
                 yield from _answers(_piped(model, lines, some, first, threads), unit, as_json)
                 some = []
-                for span in model.stream(StringIO(line), unit=unit, threads=threads):
-                    yield _row(number, span).encode("utf-8", "surrogateescape")
+                yield from _streamed(model, number, line, unit, threads)
             elif line.strip():
+                _check_length(line, f"{path}, line {number}")
                 some.append(number)
         yield from _answers(_piped(model, lines, some, first, threads), unit, as_json)
 
@@ -131,7 +132,51 @@ def tagged_documents(
     model: SequenceModel, docs: Docs, unit: Unit, *, as_json: bool, threads: int | None
 ) -> Iterator[bytes]:
     """Yield the answers for documents, numbered from 1."""
-    yield from _answers(enumerate(model.pipe(docs, threads=threads), 1), unit, as_json)
+    numbers = count(1)
+    for long, several in groupby(
+        docs, lambda doc: not as_json and doc.tokens is None and len(doc.text) > _LONG
+    ):
+        if long:
+            for doc in several:
+                yield from _streamed(model, next(numbers), doc.text, unit, threads)
+        else:
+            short = map(_checked, several)
+            made = zip(model.pipe(short, threads=threads), numbers, strict=False)
+            yield from _answers(((number, doc) for doc, number in made), unit, as_json)
+
+
+def _checked(doc: Doc) -> Doc:
+    _check_length(doc.text, f"the document {doc.id!r:.60}" if doc.id else "a document")
+    return doc
+
+
+def _check_length(text: str, where: str) -> None:
+    """Refuse a text whose answer would be held as a whole, and is too large for that."""
+    if len(text) > LONGEST_ANSWER:
+        raise ValueError(
+            f"{where}: the text has {len(text):,} characters, expected at most {LONGEST_ANSWER:,} where an "
+            "answer is one object of JSON; leave --json out, or give the text as a file with --whole"
+        )
+
+
+def _streamed(
+    model: SequenceModel, number: int, text: str, unit: Unit, threads: int | None
+) -> Iterator[bytes]:
+    """Yield the spans of a long text, piece by piece."""
+    for span in model.stream(_Opened(text), unit=unit, threads=threads):
+        yield _row(number, span).encode("utf-8", "surrogateescape")
+
+
+class _Opened:
+    """A text as an open file, without the copy that StringIO makes, four bytes for each character."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+
+    def read(self, size: int) -> str:
+        """Return the next characters."""
+        begin, self._at = self._at, self._at + size
+        return self._text[begin : self._at]
 
 
 def tagged_file(
