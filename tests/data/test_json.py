@@ -102,6 +102,8 @@ def test_bad_json_tokens_name_the_line(line: bytes, what: str) -> None:
         (b'{"items": [["a"]], "weight": "2"}', "weight"),
         (b'{"items": [["a"]], "weight": 1e999}', "weight"),
         (b'{"items": [{"\\ud800": "x"}]}', "surrogate"),
+        (b'{"items": [["a"]], "items": [["b"]]}', "two values for the key 'items'"),
+        (b'{"items": [{"w": "a", "w": "b"}]}', "two values for the key 'w'"),
     ],
 )
 def test_bad_json_items_name_the_line(line: bytes, what: str) -> None:

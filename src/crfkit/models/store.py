@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit import _native
+from crfkit._safe.single import single
 from crfkit.data import source as sources
 from crfkit.data.opening import NotAFileError, open_file
 from crfkit.errors import DataError, ModelFileError
@@ -242,20 +243,13 @@ def unpack(
 
 def _parsed(text: bytes | str, source: str) -> dict[str, Any]:
     try:
-        found = json.loads(text, object_pairs_hook=_once)
+        found = json.loads(text, object_pairs_hook=single)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         _damaged(source, f"its description is not JSON ({reason})")
     if not isinstance(found, dict):
         _damaged(source, "its description is not a JSON object")
     return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key of its header occurs twice")
-    return made
 
 
 def _arrays(data: memoryview, header: Mapping[str, Any], source: str) -> dict[str, Array]:

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from crfkit._safe.printable import quoted
+from crfkit._safe.single import single
 from crfkit.arrays import pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import Dataset
@@ -66,7 +67,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"holds {name}, values must be finite")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer).decode
+_decode = json.JSONDecoder(object_pairs_hook=single, parse_constant=_no_constant, parse_int=_integer).decode
 
 
 def _begins_with_items(source: Input) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from crfkit._safe.printable import quoted
+from crfkit._safe.single import single
 from crfkit.data.formats.json_array import lined
 from crfkit.data.formats.record import Sample
 from crfkit.data.source import Input
@@ -27,7 +28,7 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-_decode: Final = json.JSONDecoder(parse_int=_integer).decode
+_decode: Final = json.JSONDecoder(object_pairs_hook=single, parse_int=_integer).decode
 
 
 def objects(source: Input) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crfkit._safe.fields import Fields
+from crfkit._safe.single import single
 from crfkit.data.opening import NotAFileError, open_file
 from crfkit.data.sink import write_bytes
 from crfkit.errors import ModelFileError
@@ -53,7 +54,7 @@ def read_tree(path: Path, remedy: str = "remove it") -> Fields:
         arrays, _ = unpack(data.data, str(path), kind=_KIND)
         if "tree" not in arrays:
             raise ValueError("it has no tree")
-        plain = json.loads(arrays["tree"].tobytes(), object_pairs_hook=_single)
+        plain = json.loads(arrays["tree"].tobytes(), object_pairs_hook=single)
         tree = _unflatten(plain, _pieces(arrays), 0)
     except (NotAFileError, OldFileError) as error:
         raise ValueError(f"{path} {error.what}; {remedy}") from None
@@ -101,7 +102,7 @@ def _pieces(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
     """Return the arrays that `_joined` was given, as views; without its table those that are given."""
     if _PIECES not in arrays:
         return arrays
-    table = json.loads(arrays[_PIECES].tobytes(), object_pairs_hook=_single)
+    table = json.loads(arrays[_PIECES].tobytes(), object_pairs_hook=single)
     if not isinstance(table, dict):
         raise ValueError("its table of arrays is not one that crfkit writes")
     return {name: _piece(arrays, place) for name, place in table.items()}
@@ -117,13 +118,6 @@ def _piece(arrays: Mapping[str, NDArray[Any]], place: Any) -> NDArray[Any]:
             if end <= len(whole):
                 return whole[first:end].reshape(shape)
     raise ValueError("a place in its table of arrays is not one that crfkit writes")
-
-
-def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return made
 
 
 def _unflatten(value: Any, arrays: Mapping[str, NDArray[Any]], depth: int) -> Any:
