@@ -29,7 +29,7 @@ def classification_report(y_true: LabelSequences, y_pred: LabelSequences, *, met
     ('span_f1', 0.667, 0.0)
     """
     from crfkit.metrics.comparison import Columns
-    from crfkit.metrics.rule import judge_for, metric_for, scheme_of_rows
+    from crfkit.metrics.default_metric import judge_for, metric_for, scheme_of_rows
 
     encoded = encode({"y_true": y_true, "y_pred": y_pred}, None, None)
     gold, predicted = encoded.columns
