@@ -125,9 +125,9 @@ class TagPartition:
                 labels.append(str(label))
                 sure.append(p[0] if p else None)
         several = self.type.value_type
-        columns = zip((starts, ends, labels, sure), several, strict=True)
-        struct = pa.StructArray.from_arrays([pa.array(one, of.type) for one, of in columns], fields=[*several])
-        return pa.ListArray.from_arrays(pa.array([*first, len(starts)], pa.int32()), struct)
+        flat = [pa.array(one, of.type) for one, of in zip((starts, ends, labels, sure), several, strict=True)]
+        spans = pa.StructArray.from_arrays(flat, fields=[*several])
+        return pa.ListArray.from_arrays(pa.array([*first, len(starts)], pa.int32()), spans)
 
     def _of_texts(self, texts: list[str]) -> Iterator[Sequence[Any]]:
         return (spans for _, _, spans in self.model.piped(texts, threads=self.threads))
