@@ -8,7 +8,7 @@ All workers are processes of this machine with one thread (LocalCluster), which 
 - kills: the same with kill -9 of a worker at random evaluations; scale: 1, 3, 2 workers within a run; stop: a
   worker is stopped for 10 s; scheduler: it is lost, and the checkpoint goes on.
 - overhead: processor time of driver and scheduler for an evaluation, by MB of weights that blocks show.
-- efficiency: an evaluation of the corpus 20 times over with a chain of order 2 (seconds) on two workers,
+- efficiency: an evaluation of the corpus 12 times over with a chain of order 2 (seconds) on two workers,
   beside one process with two threads that has all blocks in memory. Wall time: the machine must be idle.
 - cocoa: the dual on CoNLL-2000 in 4 blocks to a certified gap of 1e-3, beside one machine; then the bits of 2
   workers.
@@ -335,7 +335,7 @@ def main() -> None:
             "stop": lambda: stop(small, print),
             "scheduler": lambda: scheduler(small, place, print),
             "overhead": lambda: overhead(small, print),
-            "efficiency": lambda: efficiency(blocks(place / "large", 20, 1 << 20), print),
+            "efficiency": lambda: efficiency(blocks(place / "large", 12, 1 << 20), print),
             "cocoa": lambda: cocoa(blocks(place / "four", 1, 52_932), print),
             "tagging": lambda: tagging(place, print),
         }
