@@ -104,9 +104,11 @@ class Watch:
         """Count the attributes that the recipe made of columns; where few are known, once more in full."""
         if self.done or not columns.positions or self.recipe is None:
             return
-        margin, made_by_each = reach(self.recipe)
+        margin, made_by_each = reach(self.recipe)  # hardly any recipe makes more
+        if self._varied(columns.positions * made_by_each, made.batch):
+            return
         within = inside(columns.seq_ptr, margin)
-        seen = int(within.sum()) * made_by_each  # hardly any recipe makes more
+        seen = int(within.sum()) * made_by_each
         ids = _known(made.batch, within)
         if _split(ids, int(within.sum()))[1] >= _SHARE * seen:
             self._add(max(seen, len(ids)), made.batch, within)
