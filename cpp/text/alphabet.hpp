@@ -109,21 +109,31 @@ struct AlphabetView {
     if (begin[0] != 0 || begin[size] != byte_count)
       refuse("its strings go from byte " + std::to_string(begin[0]) + " to " +
              std::to_string(begin[size]) + ", expected 0 to " + std::to_string(byte_count));
-    for (std::uint64_t id = 0; id < size; ++id)
+    bool rising = true;  // without branches, which would be guessed wrong for every second slot
+    for (std::uint64_t id = 0; id < size; ++id) rising &= begin[id] <= begin[id + 1];
+    for (std::uint64_t id = 0; !rising && id < size; ++id)
       if (begin[id] > begin[id + 1])
         refuse("string " + std::to_string(id) + " ends before it begins");
     if (slot_count & (slot_count - 1) || slot_count / 2 < size)
       refuse("its table has " + std::to_string(slot_count) + " slots for " + std::to_string(size) +
              " strings, expected a power of two and two slots for each");
+    const auto distance = [this](std::uint64_t i) {
+      return (i - (slots[i] >> 32)) & (slot_count - 1);
+    };
     std::uint64_t taken = 0;
+    bool good = true;
     for (std::uint64_t i = 0; i < slot_count; ++i) {
+      const bool used = slots[i] != 0;
+      good &= !used || ((id_in(slots[i]) < size) & (distance(i) < farthest));
+      taken += used;
+    }
+    for (std::uint64_t i = 0; !good && i < slot_count; ++i) {
       if (slots[i] == 0) continue;
       if (id_in(slots[i]) >= size)
         refuse("slot " + std::to_string(i) + " names a string that is not there");
-      if (((i - (slots[i] >> 32)) & (slot_count - 1)) >= farthest)
+      if (distance(i) >= farthest)
         refuse("its table is crowded around slot " + std::to_string(i) +
                ": look-ups would take long");
-      ++taken;
     }
     if (taken != size)
       refuse(std::to_string(taken) + " slots are taken, expected one for each of " +

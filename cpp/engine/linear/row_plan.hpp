@@ -56,12 +56,30 @@ struct RowPlan {
  private:
   void check_row_pointers() const {
     if (ptr.size() == 0 || ptr.data()[0] != 0) refuse("the rows of a layout must begin with 0");
-    for (std::int64_t a = 0; a < attributes(); ++a)
+    bool rising = true;
+    for (std::int64_t a = 0; a < attributes(); ++a) rising &= ptr.data()[a] <= ptr.data()[a + 1];
+    for (std::int64_t a = 0; !rising && a < attributes(); ++a)
       if (ptr.data()[a + 1] < ptr.data()[a])
         refuse("the row of attribute " + text(a) + " has a negative length");
     check_length("the columns of a layout", column.size(), weights());
   }
+  // Rows are short and of any length, so that loops over them are guessed wrong: columns may fall
+  // as often as they do where a row begins.
+  bool columns_rise() const {
+    const std::int32_t* c = column.data();
+    const std::int64_t n = weights();
+    std::int64_t falls = 0, begins = 0;
+    bool inside = true;
+    for (std::int64_t k = 0; k < n; ++k) inside &= (c[k] >= 0) & (c[k] < width);
+    for (std::int64_t k = 1; k < n; ++k) falls += c[k] <= c[k - 1];
+    for (std::int64_t a = 0; n > 0 && a < attributes(); ++a) {
+      const std::int64_t first = ptr.data()[a], k = std::min(first, n - 1);
+      begins += (k > 0) & (ptr.data()[a + 1] > first) & (c[k] <= c[k - (k > 0)]);
+    }
+    return inside && falls == begins;
+  }
   void check_columns() const {
+    if (columns_rise()) return;
     for (std::int64_t a = 0; a < attributes(); ++a) {
       std::int32_t before = -1;
       for (std::int64_t k = ptr.data()[a]; k < ptr.data()[a + 1]; ++k) {
@@ -74,26 +92,27 @@ struct RowPlan {
   }
   void plan(std::int64_t budget) {
     budget = std::min(budget, most_table_bytes(weights()));
-    std::int64_t full = 0;
-    for (std::int64_t a = 0; a < attributes(); ++a) {
-      const std::int64_t n = ptr.data()[a + 1] - ptr.data()[a];
-      full += n == width;
-      if (n > kNarrow && n < width) wide.push_back(static_cast<std::int32_t>(a));
-    }
+    const auto size = [this](std::int64_t a) { return ptr.data()[a + 1] - ptr.data()[a]; };
+    const auto in_table = [&](std::int64_t a) { return (size(a) > kNarrow) & (size(a) < width); };
+    std::int64_t full = 0, count = 0;
+    for (std::int64_t a = 0; a < attributes(); ++a) full += size(a) == width, count += in_table(a);
     if (full == attributes()) return;
-    if (table_bytes() > budget) wide.clear();
-    wide.shrink_to_fit();
+    if (count * step() * 8 <= budget) {
+      wide.resize(count);
+      for (std::int64_t a = 0, w = 0; w < count; ++a) {
+        wide[w] = static_cast<std::int32_t>(a);
+        w += in_table(a);
+      }
+    }
     place.resize(attributes());
     std::size_t w = 0;
     for (std::int64_t a = 0; a < attributes(); ++a) {
-      const std::int64_t first = ptr.data()[a], n = ptr.data()[a + 1] - first;
-      if (n == width) {
-        place[a] = Place::full(first);
-      } else if (w < wide.size() && wide[w] == a) {
-        place[a] = Place::wide(static_cast<std::int64_t>(w++) * step());
-      } else {
-        place[a] = Place::narrow(first, n);
-      }
+      const std::int64_t first = ptr.data()[a], n = size(a);
+      const bool is_wide = !wide.empty() && in_table(a);
+      const std::int64_t other =
+          is_wide ? Place::wide(static_cast<std::int64_t>(w) * step()) : Place::narrow(first, n);
+      place[a] = n == width ? Place::full(first) : other;
+      w += is_wide;
     }
   }
 };
