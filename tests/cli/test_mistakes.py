@@ -136,6 +136,12 @@ NOT_FOR_TAGGING = {
     *("crfkit.data.formats.tables", "crfkit.data.formats.jsonlines", "crfkit.data.formats.crfsuite_text"),
     *("crfkit.data.formats.csv_text", "crfkit.data.formats.json_array", "crfkit.data.formats.json_written"),
     *("crfkit.data.formats.mallet_text", "crfkit.features.items", "crfkit.cli.train", "crfkit.cli.evaluate"),
+    *(
+        "crfkit.inference.constrained.kinds",
+        "crfkit.inference.constrained.decoding",
+        "crfkit.training.events",
+    ),
+    *("crfkit.structures.tree", "crfkit.structures.graphs.potentials", "crfkit.text.alignment", "secrets"),
 }
 
 

@@ -321,6 +321,9 @@ def run() -> None:
     try:
         with reported():
             names = [name for name in sys.argv[1:2] if name in COMMANDS]
+            if names == ["tag"] and "numpy" not in sys.modules:
+                # No product of matrices is worth the threads of OpenBLAS, which spin when NumPy is loaded.
+                os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             command = command_named(names[0]) if names else None
             given = None if command is None else arguments_of(command, sys.argv[2:])
             if command is not None and given is not None:

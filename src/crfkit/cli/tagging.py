@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,13 +20,15 @@ from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Recipe
-from crfkit.inference.constrained.decoding import WAYS, Constrained, constrained_paths
 from crfkit.models.column_count import check_width
 from crfkit.models.files import read_model
 from crfkit.models.reader import Reader
 from crfkit.models.reading import place_of
 from crfkit.structures.gold import Path, Sets, sets_of
 from crfkit.text.spec import TextSpec
+
+if TYPE_CHECKING:
+    from crfkit.inference.constrained.decoding import Constrained
 
 T = TypeVar("T")
 REMEDY = "give data with a column of labels, or name the column with --label-column"
@@ -205,6 +207,8 @@ class Tagger:
 
     def constrained(self, potentials: Any) -> list[Constrained]:
         """Return the best labelings that keep the constraints of the model."""
+        from crfkit.inference.constrained.decoding import constrained_paths
+
         found = constrained_paths(
             potentials, self.model.rules, infeasible=self.keeping.fallback, threads=self.threads
         )
@@ -215,6 +219,8 @@ class Tagger:
         """Say how answers under constraints were found, and how many do not keep them."""
         if not self.ways:
             return
+        from crfkit.inference.constrained.decoding import WAYS
+
         told = ", ".join(f"{self.ways[way]:,} {way}" for way in WAYS[:-1] if self.ways[way])
         say(f"crfkit: labels that keep the constraints: {told or 'none'}", quiet)
         if self.ways["none"]:

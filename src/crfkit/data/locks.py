@@ -10,7 +10,6 @@ import errno
 import fcntl
 import json
 import os
-import platform
 import shlex
 import stat
 import sys
@@ -182,7 +181,7 @@ def _is_still(path: str, handle: int) -> bool:
 def _write_note(handle: int) -> None:
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     command = shlex.join(sys.argv)[:200]
-    note = {"pid": os.getpid(), "host": platform.node(), "since": since, "command": command}
+    note = {"pid": os.getpid(), "host": os.uname().nodename, "since": since, "command": command}
     with suppress(OSError):  # the lock is what counts
         os.ftruncate(handle, 0)
         os.pwrite(handle, json.dumps(note).encode(), 0)

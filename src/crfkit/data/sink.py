@@ -11,7 +11,6 @@ import errno
 import glob
 import gzip
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -105,7 +104,7 @@ def _locked_temporary(folder: str, prefix: str, mode: int) -> tuple[int, str]:
     threads.
     """
     while True:
-        path = os.path.join(folder, f"{prefix}{secrets.token_hex(4)}{_ENDING}")
+        path = os.path.join(folder, f"{prefix}{os.urandom(4).hex()}{_ENDING}")
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         except FileExistsError:

@@ -26,7 +26,7 @@ from crfkit.models.values import UnkeptError, plain_of, value_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from crfkit.training.events import TrainingRecord
+    from crfkit.training.record import TrainingRecord
 
 M = TypeVar("M", bound=Model)
 #: Why an estimator whose features a function makes is not in files.

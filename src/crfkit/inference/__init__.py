@@ -34,7 +34,7 @@ An empty sequence has exactly one labeling, of score 0.
 from typing import TYPE_CHECKING
 
 from crfkit._safe.lazy import lazily
-from crfkit.inference.constrained.decoding import Constrained, constrained
+from crfkit.inference.constrained.query import constrained
 from crfkit.inference.paths import decode, kbest, log_prob, sample, score, span_probability
 from crfkit.inference.sums import count, entropy, log_partition, marginals, reachable
 from crfkit.inference.training import best, expected
@@ -43,6 +43,7 @@ from crfkit.structures.results import Labeling, Marginals
 
 if TYPE_CHECKING:
     from crfkit.inference import reference as reference
+    from crfkit.inference.constrained.decoding import Constrained
     from crfkit.inference.mixed import marginal_map
 
 __all__ = [
@@ -67,4 +68,8 @@ __all__ = [
     "span_probability",
 ]
 
-lazily(__name__, {"marginal_map": ".mixed"}, modules=("reference",))
+lazily(
+    __name__,
+    {"Constrained": ".constrained.decoding", "marginal_map": ".mixed"},
+    modules=("reference",),
+)

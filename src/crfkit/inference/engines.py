@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
-from crfkit.structures.graphs.potentials import GraphPotentials
+if TYPE_CHECKING:
+    from crfkit.structures.graphs.potentials import GraphPotentials
 
 #: engine -> the module that answers in place of the sweep
 ENGINES = {"factors": "crfkit.inference.graphs"}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
     from crfkit.models.parts import Map, Plain
-    from crfkit.training.events import TrainingRecord
+    from crfkit.training.record import TrainingRecord
 
 
 @dataclass(frozen=True, eq=False)

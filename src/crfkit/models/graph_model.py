@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crfkit.metrics.report import Report
     from crfkit.models.explanation import Explanation
     from crfkit.models.grounding import Grounding
-    from crfkit.training.events import TrainingRecord
+    from crfkit.training.record import TrainingRecord
 
 #: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
 Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"

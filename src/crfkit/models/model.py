@@ -23,7 +23,6 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.features.conjunctions import Conjunctions
 from crfkit.features.recipe import Recipe
-from crfkit.inference.constrained.kinds import GlobalConstraint, check_globals
 from crfkit.linear.layout import Layout, check_fits
 from crfkit.models.alternatives import Alternatives
 from crfkit.models.base import FittedBy, Model
@@ -37,13 +36,14 @@ from crfkit.models.scoring import Metric
 from crfkit.models.text_parts import one_sentence
 from crfkit.models.texts import Texts
 from crfkit.structures.structure import Structure
-from crfkit.training.events import TrainingRecord
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from crfkit.inference.constrained.kinds import GlobalConstraint
     from crfkit.models.explanation import Explanation
     from crfkit.models.weights import WeightTable
+    from crfkit.training.record import TrainingRecord
 
 __all__ = ["Metric", "Names", "SequenceModel", "gold_labels"]
 
@@ -110,6 +110,8 @@ class SequenceModel(Texts, Alternatives, Model):
         if self.curvature is not None:
             object.__setattr__(self, "curvature", checked_curvature(self.curvature, self.layout.weights))
         if self.constraints != ():
+            from crfkit.inference.constrained.kinds import check_globals
+
             object.__setattr__(self, "constraints", check_globals(self.constraints))
             _ = self.rules  # names must be labels of the model
         if self.decision is not None:
@@ -217,6 +219,8 @@ class SequenceModel(Texts, Alternatives, Model):
         >>> model.constrained([AtMost("N", 0)]).predict([[["the"], ["dog"]]])
         [['D', 'D']]
         """
+        from crfkit.inference.constrained.kinds import check_globals
+
         return replace(self, constraints=tuple(check_globals(constraints)))
 
     def __getstate__(self) -> dict[str, Any]:

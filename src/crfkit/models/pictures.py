@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crfkit.models.explanation import Decision, Explanation
     from crfkit.models.graph_model import GraphModel
     from crfkit.models.model import SequenceModel
-    from crfkit.training.events import TrainingRecord
+    from crfkit.training.record import TrainingRecord
 
 _DECISIONS = 8  #: of an explanation that are open; the others are folded
 _FEATURES = 6  #: of each label, for and against it

@@ -11,9 +11,6 @@ import numpy as np
 from crfkit.arrays import Bools
 from crfkit.data.batch import Batch
 from crfkit.data.dataset import Dataset
-from crfkit.inference.constrained.decoding import Answers, Rules, constrained_paths
-from crfkit.inference.constrained.kinds import GlobalConstraint
-from crfkit.inference.constrained.resolve import rules_of
 from crfkit.models.reading import are_docs
 from crfkit.models.results import PerSequence
 from crfkit.models.scores import Decoding, flat_path
@@ -25,7 +22,9 @@ from crfkit.tags.detection import follow_scheme
 from crfkit.tags.schemes import OUTSIDE
 from crfkit.tags.segments import Segments, runs_of, segments_of, spans
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # constraints on whole labelings are loaded where there are some
+    from crfkit.inference.constrained.decoding import Answers, Rules
+    from crfkit.inference.constrained.kinds import GlobalConstraint
     from crfkit.metrics.comparison import Columns
     from crfkit.models.model import SequenceModel
 
@@ -105,6 +104,9 @@ class Predictions(Scoring):
                 "constraints on whole labelings are not for hidden states: a labeling is a sum over many "
                 "paths of states"
             )
+        from crfkit.inference.constrained.decoding import Answers, constrained_paths
+        from crfkit.inference.constrained.resolve import rules_of
+
         batch = self.batch_of(X, threads=threads)
         rules = self.rules if constraints is None else rules_of(constraints, self.structure)
 
@@ -118,6 +120,8 @@ class Predictions(Scoring):
     @property
     def rules(self) -> Rules:
         """What the constraints of the model mean for its labels."""
+        from crfkit.inference.constrained.resolve import rules_of
+
         return self._once("rules", lambda: rules_of(self.constraints, self.structure))
 
     def predict(
@@ -180,7 +184,8 @@ class Predictions(Scoring):
             infeasible=infeasible,
             threads=threads,
         )
-        return PerSequence(map(self.said, self.spelling.tags(path)))
+        tags = self.spelling.tags(path)
+        return PerSequence(map(self.said, tags) if cast("SequenceModel", self).numbers else tags)
 
     def segments_in(self, path: Path) -> list[Segments]:
         """Return the segments of labels that the model gave, as (start, end, label).

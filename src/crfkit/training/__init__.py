@@ -7,11 +7,11 @@ from crfkit._safe.lazy import lazily
 if TYPE_CHECKING:
     from crfkit.training import events
     from crfkit.training.blocks.stream import BlockedData
-    from crfkit.training.events import TrainingRecord
     from crfkit.training.learners.boosting import Boosting
     from crfkit.training.learners.generative import Smoothing
     from crfkit.training.learners.induction.induce import induce
     from crfkit.training.learners.induction.options import Induction
+    from crfkit.training.record import TrainingRecord
     from crfkit.training.runs.checkpoint import Checkpoints
 
 __all__ = [
@@ -33,7 +33,7 @@ lazily(
         "Boosting": ".learners.boosting",
         "Induction": ".learners.induction.options",
         "Smoothing": ".learners.generative",
-        "TrainingRecord": ".events",
+        "TrainingRecord": ".record",
         "induce": ".learners.induction.induce",
     },
     modules=("events",),

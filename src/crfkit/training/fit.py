@@ -32,7 +32,7 @@ from crfkit.structures import Structure
 from crfkit.structures.kinds import STRUCTURES
 from crfkit.training.blocks.problem import SummedProblem
 from crfkit.training.data import TrainingData
-from crfkit.training.events import TrainingRecord
+from crfkit.training.record import TrainingRecord
 from crfkit.training.runs.checkpoint import digest, fingerprint_of
 from crfkit.training.runs.run import TrainingRun, Validation, halted_by
 from crfkit.training.start import checked_start, warm_start

@@ -54,9 +54,11 @@ class Keeping:
     @property
     def constraints(self) -> list[GlobalConstraint]:
         """The constraints, checked."""
+        if not self.constraint:
+            return []
         from crfkit.inference.constrained.spelled import constraints_of
 
-        return [one for text in self.constraint or () for one in constraints_of(text, "--constraint")]
+        return [one for text in self.constraint for one in constraints_of(text, "--constraint")]
 
     def of(self, model: SequenceModel) -> SequenceModel:
         """Return a model with these constraints; with its own where none are given."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,12 @@ from crfkit.errors import InfeasibleError
 from crfkit.inference.constrained.automata import Ordered, fits, joined, remembered
 from crfkit.inference.constrained.kinds import GlobalConstraint
 from crfkit.inference.constrained.program import solve
-from crfkit.inference.constrained.resolve import rules_of
 from crfkit.inference.constrained.rules import Machine, Rule, steps_of
 from crfkit.inference.constrained.trellis import trellis_of
 from crfkit.inference.training import best
 from crfkit.native import kernels, threads_or_all
-from crfkit.structures.chains.potentials import ChainPotentials
 from crfkit.structures.gold import Path
 from crfkit.structures.results import Labeling
-from crfkit.structures.segments.potentials import SemiMarkovPotentials
 
 Way: TypeAlias = Literal["free", "DP", "k-best", "LP", "ILP", "none"]
 #: How answers are found; "none": no labeling keeps the constraints, and the free answer stands.
@@ -108,53 +105,6 @@ class Answers:
             np.concatenate([getattr(part, name) for part in parts]) for name in ("score", "free_score", "how")
         )
         return cls(path, score, free, how)
-
-
-def constrained(
-    potentials: Ordered,
-    constraints: Iterable[GlobalConstraint],
-    *,
-    infeasible: Literal["raise", "free"] = "raise",
-    threads: int | None = None,
-) -> Any:
-    """Return the best labeling that satisfies constraints on whole labelings.
-
-    Parameters
-    ----------
-    potentials
-        Scores of a chain or of segments: of one sequence or of a batch.
-    constraints
-        Any number of `crfkit.constraints.AtMost`, `AtLeast`, `Exactly`, `AtMostOnce`, `Before`, `Implies`,
-        `LinearConstraint`; all of them hold.
-    infeasible : {"raise", "free"}
-        Where no labeling keeps them: raise an `InfeasibleError`, or return the free answer, say so in
-        ``how`` ("none") and warn.
-    threads : int, optional
-        Default: all cores.
-
-    Returns
-    -------
-    Constrained, or a list of them for a batch
-
-    Examples
-    --------
-    >>> from crfkit import Chain, inference
-    >>> from crfkit.constraints import AtMost
-    >>> scores = Chain(["a", "b"]).potentials([[0.0, 3.0], [0.0, 2.0]])
-    >>> found = inference.constrained(scores, [AtMost("b", 1)])
-    >>> found.labels.tolist(), found.score, found.cost, found.how
-    ([1, 0], 3.0, 2.0, 'DP')
-    """
-    if not isinstance(potentials, ChainPotentials | SemiMarkovPotentials):
-        raise TypeError(
-            f"potentials are {type(potentials).__name__}; constraints on whole labelings are for chains and "
-            "segments, whose labels have an order"
-        )
-    rules = rules_of(constraints, potentials.structure)
-    found = constrained_paths(potentials, rules, infeasible=infeasible, threads=threads)
-    found.tell()
-    made = found.labelings()
-    return made[0] if potentials.single else made
 
 
 def constrained_paths(

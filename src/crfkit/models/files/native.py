@@ -31,7 +31,6 @@ from crfkit.data.alphabet import Alphabet
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import MOST_COLUMNS
 from crfkit.errors import ModelFileError
-from crfkit.inference.constrained.plain import globals_of, plain_globals
 from crfkit.linear.layout import check_fits
 from crfkit.models.base import FittedBy
 from crfkit.models.encoding import ENCODINGS
@@ -57,7 +56,9 @@ from crfkit.tags.schemes import canonical
 from crfkit.text.spec import TextSpec
 
 if TYPE_CHECKING:
+    from crfkit.inference.constrained.kinds import GlobalConstraint
     from crfkit.models.graph_model import GraphModel
+    from crfkit.structures.structure import Structure
 
 #: Of sequences and of graphs. Files of formats 1 to 5 have sums that are no longer read; 6 had no estimators.
 FORMAT = 7
@@ -125,7 +126,7 @@ def pieces(
         "scheme": model.scheme,
         "encoding": model.encoding,
         "training": None if training is None else plain_summary(training),
-        "constraints": plain_globals(model.constraints, model.structure),
+        "constraints": _plain_constraints(model),
         "decision": model.decision,
         **described_parts,
     }
@@ -279,7 +280,7 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Sequenc
         "w": checked_weights(arrays["w"], layout.weights),
         "extractor": extractor,
         "training": summary_of(described["training"], arrays),
-        "constraints": globals_of(described["constraints"], structure),
+        "constraints": _constraints_of(described["constraints"], structure),
         "calibration": Isotonic.of_arrays(arrays),
         "decision": decision,
         "curvature": None if curvature is None else checked_curvature(curvature, layout.weights),
@@ -293,6 +294,22 @@ def _model(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> Sequenc
         return SequenceModel.unchecked(**given)
     model: SequenceModel = rule[0].of_rule(given, rule[1])
     return model
+
+
+def _plain_constraints(model: SequenceModel) -> list[dict[str, Any]]:
+    if not model.constraints:
+        return []
+    from crfkit.inference.constrained.plain import plain_globals
+
+    return plain_globals(model.constraints, model.structure)
+
+
+def _constraints_of(plain: object, structure: Structure) -> tuple[GlobalConstraint, ...]:
+    if plain == []:  # most models have none, and need not load what finds labelings that keep them
+        return ()
+    from crfkit.inference.constrained.plain import globals_of
+
+    return globals_of(plain, structure)
 
 
 def checked_weights(w: Array, F: int) -> Floats:

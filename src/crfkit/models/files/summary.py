@@ -13,8 +13,7 @@ import numpy as np
 
 from crfkit._safe.printable import quoted
 from crfkit.models.store import Array
-from crfkit.text.alignment import Alignment
-from crfkit.training.events import TrainingRecord
+from crfkit.training.record import TrainingRecord
 
 _NUMBERS = ("loss", "gap", "passes", "score")
 _COUNTS = ("iterations", "kept", "random_state")
@@ -74,5 +73,7 @@ def summary_of(plain: object, arrays: Mapping[str, Array]) -> TrainingRecord | N
     if type(found["end"]) is not str or found["converged"] not in (None, True, False):
         raise ValueError("the summary of training is damaged: end or converged")
     if plain.get("alignment") is not None:
+        from crfkit.text.alignment import Alignment
+
         found["alignment"] = Alignment.of_dict(plain["alignment"])
     return TrainingRecord(notes=tuple(notes), versions=versions, history=history, seconds=math.nan, **found)

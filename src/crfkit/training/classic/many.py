@@ -20,8 +20,9 @@ from crfkit._safe.interrupts import Interrupts, interrupts
 from crfkit.models.model import SequenceModel
 from crfkit.native import threads_or_all
 from crfkit.optimize.problem import End
-from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, TrainingRecord, display_for
+from crfkit.training.events import COLUMNS, Event, Progress, StopTraining, display_for
 from crfkit.training.fit import Fit
+from crfkit.training.record import TrainingRecord
 from crfkit.training.runs.convergence import MISSED, warn_of_end
 from crfkit.training.runs.progress import Display
 

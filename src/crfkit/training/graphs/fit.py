@@ -28,11 +28,12 @@ from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.objectives import Likelihood, Piecewise
 from crfkit.optimize.problem import End, Optimizer, Stopped
 from crfkit.structures.graphs.batch import GraphBatch
-from crfkit.training.events import Failed, Listener, TrainingRecord, tell
+from crfkit.training.events import Failed, Listener, tell
 from crfkit.training.graphs.data import arrays_of, check_learnable, checked_graphs, has_hidden_kind
 from crfkit.training.graphs.drawn import drawn_loss, no_worse, passes_of
 from crfkit.training.graphs.networks import few_labels, shrunk, without_links
 from crfkit.training.graphs.validation import GraphValidation
+from crfkit.training.record import TrainingRecord
 from crfkit.training.runs.checkpoint import Checkpoints, digest, within
 from crfkit.training.runs.convergence import Certificate, warn_of_convergence
 from crfkit.training.runs.loop import Outcome

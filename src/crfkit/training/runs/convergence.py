@@ -38,7 +38,7 @@ import numpy as np
 from crfkit.arrays import Floats
 from crfkit.errors import warn_about
 from crfkit.optimize.problem import Convex, End, Penalty, Smooth, Step, evaluate, lower_bound
-from crfkit.training.events import TrainingRecord
+from crfkit.training.record import TrainingRecord
 
 __all__ = ["MISSED", "Certificate", "WarnedLast", "certify", "curvature_of", "exact_step", "has_converged"]
 __all__ += ["pass_on", "plain_warnings", "remedy_for", "warn_of_convergence", "warn_of_end"]

@@ -27,8 +27,8 @@ from crfkit.training.events import (
     Finished,
     Preparing,
     Progress,
-    TrainingRecord,
 )
+from crfkit.training.record import TrainingRecord
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -33,9 +33,9 @@ from crfkit.training.events import (
     Listener,
     Preparing,
     Progress,
-    TrainingRecord,
     tell,
 )
+from crfkit.training.record import TrainingRecord
 from crfkit.training.runs.checkpoint import Checkpoints, Saver, described
 from crfkit.training.runs.convergence import (
     Certificate,
