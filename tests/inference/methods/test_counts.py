@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from crfkit import Graph, inference
-from crfkit.inference.methods import BeliefPropagation, Elimination, Enumeration, MeanField, TreeReweighted
+from crfkit.inference.methods import (
+    Auto,
+    BeliefPropagation,
+    Elimination,
+    Enumeration,
+    MeanField,
+    TreeReweighted,
+)
 from crfkit.inference.methods.method import Method
 from crfkit.structures.graphs.gold import factor_weights, summed_by_table
 from crfkit.structures.graphs.potentials import GraphPotentials
@@ -19,6 +26,7 @@ METHODS = [
     BeliefPropagation(schedule="sequential"),
     BeliefPropagation(schedule="residual"),
     TreeReweighted(),
+    Auto(budget=20),  # some components are eliminated
 ]
 
 

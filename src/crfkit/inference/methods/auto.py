@@ -7,7 +7,7 @@ labeling), and `.info` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
@@ -23,13 +23,13 @@ from crfkit.inference.methods.gibbs import Gibbs
 from crfkit.inference.methods.how import How
 from crfkit.inference.methods.lanes import lanes_of
 from crfkit.inference.methods.method import Expected, Labeled, Method, Summed
-from crfkit.inference.methods.pieces import labeled_together, summed_together
+from crfkit.inference.methods.pieces import counted_together, labeled_together, summed_together
 from crfkit.inference.methods.portfolio import cut_graphs, search_labels
 from crfkit.inference.methods.trws import TRWS
 from crfkit.structures.graphs.parts import Components, Part, components, part_of
 from crfkit.structures.graphs.potentials import GraphPotentials
 
-Answer = TypeVar("Answer", Summed, Labeled)
+Answer = TypeVar("Answer", Summed, Labeled, Expected)
 
 #: Variables of a graph for which a cut and a few passes of TRW-S are tried before elimination: they are
 #: faster where they prove their answer.
@@ -95,11 +95,19 @@ class Auto(Method):
         )
 
     def expected(self, potentials: GraphPotentials, weight: Floats, threads: int) -> Expected:
-        """Return expected counts, exact where no component is too wide."""
+        """Return expected counts, exact but for components that are too wide."""
+        exact, messages = Elimination(self.budget), self.messages or BeliefPropagation()
         try:
-            return Elimination(self.budget).expected(potentials, weight, threads)
+            return exact.expected(potentials, weight, threads)
         except TooWideError:
-            return super().expected(potentials, weight, threads)
+            split = components(potentials.batch)
+        each = weight[split.graph]  # [C]
+        pieces: list[tuple[Part, Expected]] = []
+        for part, some, narrow in self._parts(potentials, split, exact):
+            method = exact if narrow else messages
+            found = method.expected(some, each[part.graphs], threads)
+            pieces.append((part, found if narrow else self._noted(found)))
+        return counted_together(potentials, split, pieces)
 
     def pools(self, potentials: GraphPotentials) -> Bools:
         """Return which graphs are sequences of equal slices, [N]."""
@@ -165,18 +173,26 @@ class Auto(Method):
             return exactly(potentials)
         except TooWideError:
             split = components(potentials.batch)
+        pieces = [
+            (part, exactly(some) if narrow else roughly(some))
+            for part, some, narrow in self._parts(potentials, split, exact)
+        ]
+        return together(potentials, split, pieces)
+
+    def _parts(
+        self, potentials: GraphPotentials, split: Components, exact: Elimination
+    ) -> Iterator[tuple[Part, GraphPotentials, bool]]:
+        """Yield the components that are not too wide for `exact`, and those that are."""
         apart = split.potentials(potentials)
         connected = np.bincount(split.graph).max(initial=0) <= 1
         if connected and (potentials.constant is None or np.isfinite(potentials.constant).all()):
             narrow = _within(exact, potentials)[split.graph]
         else:
             narrow = _within(exact, apart)
-        pieces: list[tuple[Part, Answer]] = []
-        for chosen, method in ((narrow, exactly), (~narrow, roughly)):
+        for chosen in (narrow, ~narrow):
             if chosen.any():
                 part = _part(split, chosen)
-                pieces.append((part, method(part.potentials(apart))))
-        return together(potentials, split, pieces)
+                yield part, part.potentials(apart), chosen is narrow
 
     def _noted(self, answer: Answer) -> Answer:
         """Return the answer about components that are too wide, with a note that says so."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from crfkit.arrays import Floats, pointers, ranges
 from crfkit.inference.methods.how import How
-from crfkit.inference.methods.method import Labeled, Summed
+from crfkit.inference.methods.method import Expected, Labeled, Summed
 from crfkit.structures.graphs.parts import Components, Part
 from crfkit.structures.graphs.potentials import GraphPotentials
 
@@ -35,6 +35,21 @@ def summed_together(
                 out[part.factors[name]] = summed.clique[name]
     how = _how(whole, split, [(part, summed.info.settled(summed.value)) for part, summed in pieces])
     return Summed(split.values(value, whole), node, clique, how)
+
+
+def counted_together(
+    whole: GraphPotentials, split: Components, pieces: Sequence[tuple[Part, Expected]]
+) -> Expected:
+    """Return the expected counts of whole graphs, given those of all components, each in one piece."""
+    value = np.zeros(split.batch.graphs)
+    by_score = {name: np.zeros(table.scores.shape) for name, table in whole.tables.items()}
+    for part, found in pieces:
+        value[part.graphs] = found.value
+        for name, table in whole.tables.items():
+            own = table.which is None and len(table.scores) > 1  # a table for each factor
+            by_score[name][part.factors[name] if own else ...] += found.by_score[name]
+    how = _how(whole, split, [(part, found.info.settled(found.value)) for part, found in pieces])
+    return Expected(split.values(value, whole), by_score, how)
 
 
 def labeled_together(
