@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from dataclasses import replace
@@ -14,11 +15,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+import crfkit
 from crfkit import GridCRF, Likelihood, Stop
 from crfkit.inference.methods import Auto, BeliefPropagation, Enumeration
+from crfkit.models.graph_model import Decoding
 from crfkit.models.grounding.images import Images
+from crfkit.structures.graphs.parts import part_of
 from crfkit.training.events import Event, Preparing, StopTraining
-from crfkit.training.graphs.drawn import no_worse
+from crfkit.training.graphs.drawn import held_out, no_worse
 from crfkit.training.graphs.validation import GraphValidation
 
 FEW = Stop(max_iterations=20)
@@ -103,6 +107,7 @@ def test_void_pixels_are_hidden_and_do_not_count() -> None:
         ([np.zeros((2, 2, 1))], [np.zeros((2, 2))], r"y\[0\] has type float64"),
         ([np.zeros((2, 2, 1))], [np.full((2, 2), -1)], "all pixels of y are -1, void"),
         ([], [], "X has no images"),
+        ([np.zeros((2, 2, 0))], [np.zeros((2, 2), dtype=int)], r"X\[0\] has shape \(2, 2, 0\): no features"),
     ],
 )
 def test_wrong_images_are_refused(X: Any, y: Any, said: str) -> None:
@@ -216,8 +221,49 @@ def test_links_are_weaker_where_labels_would_be_worse_than_those_of_variables_al
     kept = no_worse(replace(model, w=strong), alone, batch, method, None)
     assert judge(strong) < judge(alone) <= judge(kept.w)
     assert kept.training is not None
-    assert "by variables alone, so links" in kept.training.notes[-1]
-    assert no_worse(model, alone, batch, method, None) is model
+    assert "by variables alone, so links are left out" in kept.training.notes[-1]
+    same = no_worse(model, alone, batch, method, None)
+    np.testing.assert_array_equal(same.w, model.w)
+    assert same.training is not None
+    assert re.search('so predict gives "(viterbi|posterior)"$', same.training.notes[-1])
+
+
+def test_labels_are_decoded_as_finds_more_of_them(tmp_path: Path) -> None:
+    X, y = squares(0, 6)
+    model = GridCRF().fit(X, y).model_
+    batch, w = model.batch(X, y), model.w.copy()
+    for name in ("right", "down"):
+        w[model.layout.parts[name]] = 0.3 * np.eye(2).ravel()
+    decodings: tuple[Decoding, ...] = ("posterior", "viterbi")
+    likeliest, best = (
+        GraphValidation(model, batch, "accuracy", Auto(), decoding=one)(w) for one in decodings
+    )
+    assert likeliest > best
+    kept = no_worse(replace(model, w=w), w, batch, Auto(), None)
+    assert kept.decoding == "posterior"
+    np.testing.assert_array_equal(kept.w, w)
+    kept.save(tmp_path / "m.crf")
+    again = crfkit.load(tmp_path / "m.crf")
+    assert again.decoding == "posterior"
+    for decoding in decodings:
+        one = replace(kept, decoding=decoding)
+        for a, b in zip(one.predict(X), kept.predict(X, method=decoding), strict=True):
+            np.testing.assert_array_equal(a, b)
+        flat = np.concatenate([a.ravel() for a in one.predict(X)])
+        assert one.score(X, y) == pytest.approx(np.mean(flat == np.concatenate([a.ravel() for a in y])))
+    with pytest.raises(ValueError, match="decoding is 'best'"):
+        replace(kept, decoding="best")  # type: ignore[arg-type]
+
+
+def test_decoding_and_strength_are_judged_on_images_that_were_held_out() -> None:
+    batch = GridCRF().fit(*squares(0)).batch(*squares(0, 9))
+    held = held_out(batch)
+    assert len(held) == 2
+    assert not len(held_out(part_of(batch, held).batch))
+    X, y = areas(1, 8, (24, 24), 4, noise=1.0)
+    crf = alone_and_together(X, y, 8 - 2)[0]
+    assert crf.model_.training is not None
+    assert "of the labels held out are right" in crf.model_.training.notes[-1]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from crfkit.graphs import Clique, scopes
 from crfkit.inference.methods import BeliefPropagation
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.graphs.layout import graph_layout
-from crfkit.training.graphs.networks import few_labels, shrunk, without_links
+from crfkit.training.graphs.networks import _alike, few_labels, shrunk, without_links
 
 CLASSES = 3
 
@@ -44,6 +44,36 @@ def test_links_help_where_they_say_something_and_do_not_hurt_elsewhere(cells: st
         words = without_links(batch)
         alone = GraphCRF(words.graph).fit(words)
         assert right(crf, batch, topic) >= right(alone, words, topic) + gain
+
+
+def test_labels_of_a_network_are_the_likeliest_ones() -> None:
+    """In the best labeling nearly all papers have one topic."""
+    _, batch = network(0.8, cells="potts")
+    crf = GraphCRF(batch.graph).fit(batch)
+    assert crf.model_.decoding == "posterior"
+    p = crf.predict_proba(batch, given="labels")["paper"]
+    np.testing.assert_array_equal(crf.predict(batch, given="labels")["paper"], p.argmax(axis=1))
+
+
+def test_links_are_stronger_than_learned_where_more_labels_are_found() -> None:
+    """Training may end where messages begin to have several fixed points, before links weigh enough."""
+    _, batch = network(0.8, cells="potts")
+    layout = graph_layout(batch, FeatureSelection())
+    alone = GraphCRF(batch.graph).fit(without_links(batch)).model_.w
+    w = alone.copy()
+    w[layout.parts["link"]] = 0.4
+    found = shrunk(batch, layout, w, lambda label: alone, 0, 1)
+    assert "links were kept at 4 of their weights" in found.note
+    np.testing.assert_allclose(found.w[layout.parts["link"]], 1.6)
+
+
+def test_a_chi_square_of_linked_labels() -> None:
+    """Four known labels, two of each: half of all pairs would be alike by chance."""
+    graph = Graph({"paper": 2}, link=["paper", "paper"])
+    links = [[0, 1], [2, 3], [0, 4], [1, 4]]
+    batch = graph.batch(labels={"paper": [0, 0, 1, 1, -1]}, scopes={"link": links})
+    assert _alike(batch) == pytest.approx((2 - 1.0) ** 2 / 0.5)
+    assert _alike(without_links(batch)) == 0.0
 
 
 def test_few_evaluations_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

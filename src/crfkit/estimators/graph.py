@@ -53,9 +53,9 @@ class GraphCRF(GraphQueries, Trained):
         hidden labels), at the weights of a short piecewise training, and else at 0. "alone": there at the
         weights of variables without links; "drawn": from these on by persistent contrastive divergence, for
         likelihoods by messages on large graphs. A model of the same graph is a warm start: weights are
-        matched by the names of attributes. One network of which half of the labels or more are hidden begins
-        "alone" unless `init` is "zero" or weights, and links are kept as far as they help to find known
-        labels that are held out.
+        matched by the names of attributes. One network of which a quarter of the labels or more are hidden
+        begins "alone" unless `init` is "zero" or weights; links are as strong as finds most of the known
+        labels that are held out, and `predict` gives the likeliest label of each variable.
     restarts : int
         Where labels are hidden, training begins so often from other random weights, and the best result is
         kept: by the dev set where there is one, else by the objective.

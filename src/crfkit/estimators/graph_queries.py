@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class GraphQueries(Evaluated, InFiles):
     """Queries of an estimator with a fitted model of graphs.
 
-    `predict`, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are given a
-    method; sums by the method of training, so that probabilities are those that were fitted.
+    The best labeling, `kbest` and `sample` are answered by `crfkit.inference.methods.Auto` unless they are
+    given a method; sums by the method of training, so that probabilities are those that were fitted.
     """
 
     model_: GraphModel = learned()
@@ -45,7 +45,7 @@ class GraphQueries(Evaluated, InFiles):
         return self.model_
 
     def predict(self, X: Any, *, given: Any = None, method: Method | str | None = None) -> Any:
-        """Return the best labels: of graphs by kind, of samples in the form that y had.
+        """Return labels: of graphs by kind, of samples in the form that y had.
 
         ``predict(X)["token"]`` are the labels of a kind, [V], ``predict(X).ids["token"]`` their ids,
         ``predict(X).split()[n]`` the labels of graph n, and ``predict(X).info`` says how they were found.
@@ -57,10 +57,12 @@ class GraphQueries(Evaluated, InFiles):
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": the known
             labels of X, as for a network of which a part is labeled. Of samples: in the form of y.
-        method : a method of `crfkit.inference.methods`, or its name, optional
-            "posterior": the likeliest label of each variable.
+        method : {"viterbi", "posterior"}, or a method of `crfkit.inference.methods`, or its name, optional
+            "viterbi": the best labeling; "posterior": the likeliest label of each variable; a method: the
+            best labeling that it finds. Default: ``model_.decoding``, "viterbi" but where training on
+            samples chose otherwise.
         """
-        return self._model._best(self._checked(X), given, method, self._summing, self._threads)
+        return self._model._labels(self._checked(X), given, method, self._summing, self._threads)
 
     def predict_proba(
         self, X: Any, *, given: Any = None, cliques: bool = False, method: Method | str | None = None

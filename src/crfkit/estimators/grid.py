@@ -44,15 +44,15 @@ class GridCRF(ReadyMade):
         Fields of the parts, as in `ChainCRF`.
     init : {"drawn", "alone", "piecewise", "zero"}, GraphModel or array [F], optional
         As in `GraphCRF`. By default training begins with draws, and ends there where messages do not rest,
-        with a warning; where labels would be worse than those of pixels alone, links are weakened, and
-        ``model_.training.notes`` says so.
+        with a warning. Images that are held out decide whether `predict` takes the likeliest label of each
+        pixel or the best labeling, and whether links are weakened; ``model_.training.notes`` says so.
     optimizer, selection, stop, restarts, random_state, n_jobs
         As in `GraphCRF`.
     metric : str or function
         What judges the dev set, and what `score` gives; "auto": the accuracy of pixels.
     method : a method of `crfkit.inference.methods`, or its name, optional
         The inference method of training and of `predict_proba`. Default: exact for small images, else belief
-        propagation. The best labeling is found by cuts, TRW-S and others.
+        propagation. The best labeling, ``predict(X, method="viterbi")``, is found by cuts, TRW-S and others.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from crfkit.errors import InfeasibleError, MethodError
 from crfkit.inference.graph_results import GraphLabeling, GraphLabelings, GraphMarginals
 from crfkit.inference.methods.how import How, Number, Numbers
 from crfkit.inference.methods.method import Labeled, Method
-from crfkit.inference.methods.registry import method_of
+from crfkit.inference.methods.registry import METHODS, method_of
 from crfkit.native import check_memory, threads_or_all
 from crfkit.structures.graphs.evidence import Reduced, without_observed
 from crfkit.structures.graphs.gold import GraphGold
@@ -106,10 +106,16 @@ def entropy(
 def decode(
     potentials: GraphPotentials, method: Method | str | None = None, *, threads: int | None = None
 ) -> GraphLabeling:
-    """Return the best labeling, or the best that the method found; "posterior": the likeliest labels."""
+    """Return the best labeling, or the best that the method found; "posterior": the likeliest labels.
+
+    "viterbi" is the best labeling by the default method.
+    """
     if method == "posterior":
         return _posterior(potentials, threads)
     reduced = without_observed(potentials)
+    if isinstance(method, str) and method not in (*METHODS, "viterbi"):
+        names = ", ".join(METHODS)
+        raise MethodError(f"method is {method!r}, expected viterbi, posterior, {names}, or a method object")
     chosen = _asked(potentials, None if method == "viterbi" else method)
     if reduced.potentials is not potentials:
         chosen = chosen.without_observed(potentials)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,10 @@ from crfkit import inference
 from crfkit._safe.pickling import Restored
 from crfkit._safe.printable import counted
 from crfkit.arrays import Bools, Floats, Ids
+from crfkit.checks import check_choice
 from crfkit.data.alphabet import Alphabet
+from crfkit.inference.graph_results import GraphLabeling
+from crfkit.inference.methods.auto import Auto
 from crfkit.inference.methods.how import How, Numbers
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from crfkit.models.grounding import Grounding
     from crfkit.training.record import TrainingRecord
 
+#: How labels are chosen: the best labeling, or the likeliest label of each variable.
+Decoding: TypeAlias = Literal["viterbi", "posterior"]
+DECODINGS: tuple[Decoding, ...] = get_args(Decoding)
+_SUMS = Auto(budget=2**22)  # of the likeliest labels: as in training
 #: Labels that are clamped, by kind: ids or names, -1 where they are asked for; "labels": those of the batch.
 Given: TypeAlias = "Mapping[str, Any] | Literal['labels'] | None"
 #: Gold labels and predicted ones by kind, ids [V] with -1 where the gold is unknown, to a number.
@@ -72,6 +79,7 @@ class GraphModel(Restored, Model):
     lacks: str = ""  #: why it cannot be written to a file, and what to do instead; "" where it can
     estimator: FittedBy | None = None  #: what learned it, where an estimator did
     feature_map: Grounding | None = None  #: how samples become graphs, where it was trained on such
+    decoding: Decoding = "viterbi"  #: what `predict` gives where no method is named
     info: How | None = None  #: how graphs were answered at the end of training; not in files
 
     @property
@@ -85,6 +93,7 @@ class GraphModel(Restored, Model):
         object.__setattr__(self, "w", w)
         if w.shape != (self.layout.weights,):
             raise ValueError(f"w has shape {w.shape}, expected ({self.layout.weights},)")
+        check_choice("decoding", self.decoding, DECODINGS)
 
     def __repr__(self) -> str:
         """Return what it is a model of."""
@@ -164,7 +173,7 @@ class GraphModel(Restored, Model):
     def predict(
         self, X: Any, *, given: Any = None, method: Method | str | None = None, threads: int | None = None
     ) -> Any:
-        """Return the best labels: of graphs `GraphLabels`, of samples what y was in training.
+        """Return labels: of graphs `GraphLabels`, of samples what y was in training.
 
         Parameters
         ----------
@@ -173,20 +182,36 @@ class GraphModel(Restored, Model):
         given : mapping or "labels", optional
             Labels to clamp: kind -> ids or names, -1 or None where they are asked for; "labels": those that
             the batch has. Of samples: in the form of y.
-        method : a method of `crfkit.inference.methods`, or its name, optional
-            "posterior": the likeliest label of each variable.
+        method : {"viterbi", "posterior"}, or a method of `crfkit.inference.methods`, or its name, optional
+            "viterbi": the best labeling; "posterior": the likeliest label of each variable; a method: the
+            best labeling that it finds. Default: `decoding`.
         threads : int, optional
         """
-        return self._best(X, given, method, None, threads)
+        return self._labels(X, given, method, None, threads)
 
-    def _best(
-        self, X: Any, given: Any, method: Method | str | None, summing: Method | None, threads: int | None
+    def _labels(
+        self,
+        X: Any,
+        given: Any,
+        method: Method | str | None,
+        summing: Method | str | None,
+        threads: int | None,
     ) -> Any:
-        """Return the best labels; `summing` gives the probabilities where the likeliest are asked for."""
+        """Return labels; `summing` gives the probabilities where the likeliest are asked for."""
         asked, scores = self._given(X, given, threads)
+        return asked.labels(self._decoded(scores, method, summing, threads))
+
+    def _decoded(
+        self,
+        scores: GraphPotentials,
+        method: Method | str | None,
+        summing: Method | str | None,
+        threads: int | None,
+    ) -> GraphLabeling:
+        method = self.decoding if method is None else method
         if method == "posterior":
-            scores = replace(scores, method=summing)
-        return asked.labels(inference.decode(scores, method=method, threads=threads))
+            scores = replace(scores, method=_SUMS if summing is None else summing)
+        return inference.decode(scores, method=method, threads=threads)
 
     def predict_proba(
         self,
@@ -315,7 +340,7 @@ class GraphModel(Restored, Model):
         gold = asked.gold(y, kind)
         if found is None:
             scores = self.given(asked.batch, asked.clamped(given), threads=threads)
-            found = inference.decode(scores, threads=threads).labels
+            found = self._decoded(scores, None, summing, threads).labels
         each = self._log_prob(asked, gold, summing, threads) if metric == "log_prob" else None
         return asked.compared(y, found, metric, kind, each)
 

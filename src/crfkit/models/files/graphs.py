@@ -29,7 +29,7 @@ from crfkit.models.files.bounds import check_cells, room_for
 from crfkit.models.files.inspect import check_labels, checked_alphabet, checked_rows
 from crfkit.models.files.native import FORMAT, checked_weights, weights_in_files
 from crfkit.models.files.summary import plain_history, plain_summary, summary_of
-from crfkit.models.graph_model import GraphModel
+from crfkit.models.graph_model import DECODINGS, GraphModel
 from crfkit.models.grounding import Grounding
 from crfkit.models.parts import inside, map_of, part_of, plain_parts
 from crfkit.models.store import Array, pack
@@ -82,6 +82,7 @@ def graph_pieces(
         "structure": {"kind": "graph", "kinds": kinds, "cliques": cliques},
         "training": None if training is None else plain_summary(training),
         "form": None if model.form is None else str(model.form),
+        "decoding": model.decoding,
         **described_parts,
     }
     return pack(arrays, described)
@@ -132,7 +133,9 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
         if type(text) is not str:
             raise ValueError(f"the {name} are {quoted(str(text))}, expected a text")
     training = summary_of(described["training"], arrays)
-    form = _form(described.get("form"), graph)
+    form, decoding = _form(described.get("form"), graph), described.get("decoding", "viterbi")
+    if decoding not in list(DECODINGS):  # which may be of any type
+        raise ValueError(f"the decoding is {quoted(str(decoding))}, expected one of {', '.join(DECODINGS)}")
     given = {
         "graph": graph,
         "layout": layout,
@@ -140,6 +143,7 @@ def graph_model_of(arrays: Mapping[str, Array], described: Mapping[str, Any]) ->
         "attributes": names,
         "training": training,
         "form": form,
+        "decoding": decoding,
         "estimator": FittedBy.of(described["estimator"], inside("estimator", arrays)),
         "feature_map": map_of(Grounding, described, arrays, graph, layout),
         **texts,

@@ -174,6 +174,8 @@ def images_in(X: Any) -> list[Floats]:
                 f"X[{n}] has type {image.dtype} and shape {image.shape}, expected numbers [height, width, "
                 "features]; gray images are image[:, :, None]"
             )
+        if not image.shape[2]:
+            raise ValueError(f"X[{n}] has shape {image.shape}: no features; give each pixel at least one")
         if images and image.shape[2] != images[0].shape[2]:
             raise ValueError(
                 f"X[{n}] has {image.shape[2]} features for each pixel, X[0] has {images[0].shape[2]}"

@@ -89,6 +89,8 @@ def _read(what: str, given: Any) -> CliqueFeatures:
         return _rows(what, (matrix.indptr, matrix.indices, matrix.data), matrix.shape[1])
     if isinstance(given, tuple) and len(given) == 3:
         return _rows(what, given, None)
+    if isinstance(given, list) and given and isinstance(given[0], dict | str | list) and _texts(given[0]):
+        raise ValueError(f"{what} are texts; give numbers [factors, columns], a sparse matrix, or a Dataset")
     dense = as_scores(given, what)
     if dense.ndim != 2:
         raise ValueError(f"{what} has shape {dense.shape}, expected [factors, columns]")
@@ -96,6 +98,11 @@ def _read(what: str, given: Any) -> CliqueFeatures:
         m, k = np.argwhere(~np.isfinite(dense))[0].tolist()
         raise ValueError(f"{what}: row {m}, column {k} is {dense[m, k]}; features must be finite")
     return CliqueFeatures(dense.shape[1], dense=dense)
+
+
+def _texts(row: Any) -> bool:
+    """Return whether the features of a factor are names."""
+    return isinstance(row, dict | str) or any(isinstance(each, str) for each in row)
 
 
 def _rows(what: str, given: tuple[Any, Any, Any], columns: int | None) -> CliqueFeatures:

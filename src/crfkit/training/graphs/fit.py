@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crfkit.arrays import Floats, Ids, dot, weights_of
+from crfkit.arrays import Floats, Ids, Pointers, dot, weights_of
 from crfkit.checks import check_choice
 from crfkit.inference.methods import Auto, BeliefPropagation
 from crfkit.inference.methods.how import How
@@ -28,9 +28,10 @@ from crfkit.models.graph_model import GraphMetric, GraphModel
 from crfkit.objectives import Likelihood, Piecewise
 from crfkit.optimize.problem import End, Optimizer, Stopped
 from crfkit.structures.graphs.batch import GraphBatch
+from crfkit.structures.graphs.parts import part_of
 from crfkit.training.events import Failed, Listener, tell
 from crfkit.training.graphs.data import arrays_of, check_learnable, checked_graphs, has_hidden_kind
-from crfkit.training.graphs.drawn import drawn_loss, no_worse, passes_of
+from crfkit.training.graphs.drawn import drawn_loss, held_out, no_worse, passes_of
 from crfkit.training.graphs.networks import few_labels, shrunk, without_links
 from crfkit.training.graphs.validation import GraphValidation
 from crfkit.training.record import TrainingRecord
@@ -79,6 +80,7 @@ class GraphFit(TrainingRun[GraphModel]):
     ) -> None:
         self.batch, self.objective, self.stop, self.seed, self.threads = batch, objective, stop, seed, threads
         self.init, self.notes, self.weight = init, check_learnable(batch, objective), weight
+        self._first: Floats | None = None  # weights of variables alone, [F]
         if isinstance(init, str):
             check_choice("init", init, ("piecewise", "alone", "drawn", "zero"))
         self.layout = graph_layout(batch, features)
@@ -140,6 +142,7 @@ class GraphFit(TrainingRun[GraphModel]):
             return zero, None
         if init != "piecewise" or self._few:
             first = self._alone(begun)
+            self._first = first.w
             if init == "drawn" and self._draws and not first.asked:
                 return self._drawn(first.w, begun)
             self.notes.append(
@@ -195,23 +198,30 @@ class GraphFit(TrainingRun[GraphModel]):
         some.value_and_grad(w, np.empty(self.layout.weights))
         return 2 * some.tally.converged > some.tally.answers
 
-    def _alone(self, begun: float, label: Ids | None = None) -> Outcome:
-        """Learn weights without factors of several variables: from the known labels, or from others."""
-        batch = without_links(self.batch, label)
+    def _alone(self, begun: float, label: Ids | None = None, *, graphs: Pointers | None = None) -> Outcome:
+        """Learn weights without factors of several variables: from known labels, others, or some graphs."""
+        batch = without_links(self.batch if graphs is None else part_of(self.batch, graphs).batch, label)
         loss = GraphLoss(
             self.objective,
             self.layout,
             batch,
             Auto(budget=_BUDGET),
-            weight=self.weight,
+            weight=self.weight if graphs is None or self.weight is None else self.weight[graphs],
             threads=self.threads,
         )
         return self.briefly(loss, np.zeros(self.layout.weights), _ALONE_ITERATIONS, begun)
 
     def _shrunk(self, model: GraphModel, begun: float) -> GraphModel:
-        """Return the model with as much of the weights of links as predicts labels that are held out."""
+        """Return the model with as much of the weights of links as predicts labels that are held out.
+
+        In the best labeling of a network of few known labels most variables may have one label, whatever
+        their probabilities are: the likeliest label of each is predicted.
+        """
+        if not self._few:
+            return model
+        model = replace(model, decoding="posterior")
         training, named = model.training, isinstance(self.init, str) and self.init != "zero"
-        if not named or training is None or training.end == End.INTERRUPTED.value or not self._few:
+        if not named or training is None or training.end == End.INTERRUPTED.value:
             return model
         found = shrunk(
             self.batch,
@@ -226,13 +236,18 @@ class GraphFit(TrainingRun[GraphModel]):
         return replace(model, w=found.w, training=replace(training, notes=(*training.notes, found.note)))
 
     def _no_worse(self, model: GraphModel, begun: float) -> GraphModel:
-        """Return the model, with weaker links where labels are worse than those of variables alone."""
+        """Return the model with the better decoding, and with weaker links where these find more labels."""
         drawn = isinstance(self.init, str) and self.init == "drawn"
         if not drawn or not self._draws or model.training is None:
             return model
         if model.training.end == End.INTERRUPTED.value or self.problem.convex:
             return model
-        return no_worse(model, self._alone(begun).w, self.batch, self.problem.method, self.threads)
+        if self._first is None:  # training went on from a checkpoint
+            self._first = self._alone(begun).w
+        held, others = held_out(self.batch), None
+        if len(held):
+            others = self._alone(begun, graphs=np.setdiff1d(np.arange(self.batch.graphs), held)).w
+        return no_worse(model, self._first, self.batch, self.problem.method, self.threads, others=others)
 
     def _start_name(self) -> str:
         if callable(self.init):

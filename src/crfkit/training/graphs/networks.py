@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crfkit import inference
-from crfkit.arrays import Floats, Ids, Pointers
+from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.inference.methods.belief import BeliefPropagation
 from crfkit.linear.graphs.layout import cell_numbers
 from crfkit.linear.graphs.score import GraphScores
@@ -22,10 +22,11 @@ from crfkit.linear.layout import Layout
 from crfkit.structures.graphs.batch import GraphBatch
 
 _FOLDS = 5
-#: By how many labels, over the root of their number, links must find more than variables alone, as links have
-#: seen all labels; and less of links more than all of them.
-_GAIN, _LOSS = 0.5, 0.25
-_SCALES = (1.0, 0.5, 0.25, 0.125)
+#: What says that links are of use must be this sure, as a chi square: labels that are found with them and not
+#: without, and the reverse (McNemar 1947), and how often linked labels that are known are equal.
+_SURE = 7.0
+_MISSED = 0.25  #: labels that may be missed, over the root of their number, where nothing else is asked
+_SCALES = ((2.0, 4.0), (0.5, 0.25))  #: of the weights of links, tried one after the other while more is found
 _ROUGH = BeliefPropagation(tol=1e-2, sweeps=30)  # labels are predicted, not weights learned
 
 
@@ -38,12 +39,12 @@ class Shrunk:
 
 
 def few_labels(batch: GraphBatch) -> bool:
-    """Return whether this is one network with links, of which half of the labels or more are hidden."""
+    """Return whether this is one network with links, of which a quarter of the labels or more are hidden."""
     assert batch.label is not None
     free = batch.width > 1
     known = (batch.label >= 0) & free
     links = any(len(scope) for name, scope in batch.scopes.items() if scope.shape[1] > 1)
-    return batch.graphs == 1 and links and _FOLDS <= 2 * known.sum() <= free.sum()
+    return batch.graphs == 1 and links and _FOLDS <= 2 * known.sum() <= 1.5 * free.sum()
 
 
 def without_links(batch: GraphBatch, label: Ids | None = None) -> GraphBatch:
@@ -68,43 +69,83 @@ def shrunk(
     """Return the weights under which most labels that were held out are found.
 
     `alone` returns the weights [F] that are learned from some labels [V] without links. Candidates are the
-    learned weights `w`, those of variables alone, and these with links in a part of what was learned, for
-    each label or only "same or not".
+    learned weights `w`, those of variables alone, and these with links weaker or stronger than learned, for
+    each label or only "same or not". Stronger ones too: where many links of hidden labels weigh as much as
+    they should, messages have several fixed points, and training ends before.
     """
     assert batch.label is not None
     label = batch.label
     known = np.flatnonzero((label >= 0) & (batch.width > 1))
     fold = np.random.default_rng(seed).permutation(len(known)) % _FOLDS
     scores = GraphScores(layout, batch)
-    candidates = list(_links(batch, layout, w))
-    if not candidates[0][1].any():
+    learned, tied = _links(batch, layout, w)
+    if not learned.any():
         return Shrunk(w, "")
     bases = [alone(left) for left, _ in _held(label, known, fold)]
 
-    def right_by(links: Floats) -> int:
-        total = 0
+    tried: list[tuple[int, str, Floats, Bools]] = []
+    enough = len(known) - _MISSED * np.sqrt(len(known))
+
+    def found_by(links: Floats, how: str) -> int:
+        """Return how many labels are found if links have these weights [F]."""
+        right = np.zeros(len(label), dtype=np.bool_)
         for base, (left, held) in zip(bases, _held(label, known, fold), strict=True):
             made = replace(scores.potentials(base + links, threads=threads), observed=left)
             p = inference.marginals(made, cliques=False, method=_ROUGH, threads=threads)
-            total += _right(batch, p, held)
-        return total
+            right[held] = _right(batch, p, held)
+        tried.append((int(right.sum()), how, links, right[known]))
+        return tried[-1][0]
 
-    spread = np.sqrt(len(known))
-    learned, none = right_by(candidates[0][1]), right_by(candidates[-1][1])
-    if learned - none >= _GAIN * spread and len(known) - learned < _LOSS * spread:
-        return Shrunk(w, "")  # nothing else could find enough more
-    right = np.array([learned, *(right_by(links) for _, links in candidates[1:-1]), none])
-    best = int(np.argmax(right))  # the first of equals keeps most
-    if right[best] - right[-1] < _GAIN * spread:
-        best = len(right) - 1
-    elif right[best] - right[0] < _LOSS * spread:
+    def search(links: Floats, how: str) -> None:
+        """Try links as they are, then stronger ones, or else weaker ones, while more is found."""
+        first = found_by(links, f"{how}at 1 of their weights")
+        for scales in _SCALES:
+            most = first
+            for scale in scales:
+                if most >= enough:
+                    return
+                here = found_by(scale * links, f"{how}at {scale:g} of their weights")
+                if here < most:
+                    break
+                most = here
+            if most > first:
+                return
+
+    none = found_by(np.zeros_like(w), "left out")
+    search(learned, "kept ")
+    as_learned = tried[1][0]
+    if tied is not learned and max(each[0] for each in tried) < enough:
+        search(tied, 'kept as "same or not", ')
+    count, how, links, right = max(tried[1:], key=lambda each: each[0])  # the first of equals
+    differ = int((right != tried[0][3]).sum())
+    if count <= none or (count - none) ** 2 / differ + _alike(batch) < _SURE:
+        count, how, links, _ = tried[0]
+    if links is learned:
         return Shrunk(w, "")
-    name, links = candidates[best]
     note = (
-        f"few labels are known: links were {name}, as {right[best]} of the {len(known)} known labels "
-        f"are then found by the others ({right[0]} as learned, {right[-1]} without links)"
+        f"few labels are known: links were {how}, as {count} of the {len(known)} known labels are then found "
+        f"by the others ({as_learned} as learned, {none} without links)"
     )
     return Shrunk(alone(label) + links, note)
+
+
+def _alike(batch: GraphBatch) -> float:
+    """Return how sure it is that linked labels are alike more or less often than by chance: a chi square."""
+    assert batch.label is not None
+    most = 0.0
+    for name, scope in batch.scopes.items():
+        kinds = batch.graph.cliques[name].kinds
+        if len(kinds) != 2 or kinds[0] != kinds[1]:
+            continue
+        first, last = batch.kind_ptr[kinds[0]]
+        known = batch.label[first:last]
+        chance = float(np.square(np.bincount(known[known >= 0]) / max((known >= 0).sum(), 1)).sum())
+        pairs = batch.label[scope]
+        pairs = pairs[(pairs >= 0).all(axis=1)]
+        spread = len(pairs) * chance * (1.0 - chance)
+        if spread > 0.0:
+            most = max(most, ((pairs[:, 0] == pairs[:, 1]).sum() - len(pairs) * chance) ** 2 / spread)
+    return most
 
 
 def _held(label: Ids, known: Pointers, fold: Pointers) -> Iterator[tuple[Ids, Pointers]]:
@@ -116,20 +157,15 @@ def _held(label: Ids, known: Pointers, fold: Pointers) -> Iterator[tuple[Ids, Po
         yield left, held
 
 
-def _links(batch: GraphBatch, layout: Layout, w: Floats) -> Iterator[tuple[str, Floats]]:
-    """Yield candidates for the weights of links [F], that of all that was learned first, none last."""
+def _links(batch: GraphBatch, layout: Layout, w: Floats) -> tuple[Floats, Floats]:
+    """Return what was learned of links [F], and what is left as "same or not": the same array if all."""
     learned, tied = np.zeros_like(w), np.zeros_like(w)
     for name, scope in batch.scopes.items():
         part = layout.parts[name]
         if scope.shape[1] > 1:
             learned[part] = w[part]
             tied[part] = _tied(batch, layout, name, w[part])
-    for scale in _SCALES:
-        yield f"kept at {scale:g} of their weights", scale * learned
-    if np.abs(tied - learned).max(initial=0.0) > 1e-9:
-        for scale in _SCALES:
-            yield f'kept as "same or not", at {scale:g} of their weights', scale * tied
-    yield "left out", np.zeros_like(w)
+    return learned, (tied if np.abs(tied - learned).max(initial=0.0) > 1e-9 else learned)
 
 
 def _tied(batch: GraphBatch, layout: Layout, name: str, w: Floats) -> Floats:
@@ -154,11 +190,12 @@ def _tied(batch: GraphBatch, layout: Layout, name: str, w: Floats) -> Floats:
     return mean
 
 
-def _right(batch: GraphBatch, p: inference.graphs.GraphMarginals, held: Pointers) -> int:
-    """Return how many labels are the likeliest ones."""
+def _right(batch: GraphBatch, p: inference.graphs.GraphMarginals, held: Pointers) -> Bools:
+    """Return which labels are the likeliest ones, of these variables."""
     assert batch.label is not None
-    total = 0
+    found = [np.zeros(0, dtype=np.int64)]  # held is in order, and so are kinds
     for kind, (first, last) in batch.kind_ptr.items():
         of = held[(held >= first) & (held < last)]
-        total += int((p[kind][of - first].argmax(axis=1) == batch.label[of]).sum()) if len(of) else 0
-    return total
+        if len(of):
+            found.append(p[kind][of - first].argmax(axis=1))
+    return np.asarray(np.concatenate(found) == batch.label[held])

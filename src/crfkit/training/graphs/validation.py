@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from crfkit.inference.methods.auto import Auto
 from crfkit.inference.methods.method import Method
 from crfkit.linear.graphs.score import GraphScores
 from crfkit.models.graph_comparison import compared_graphs
-from crfkit.models.graph_model import GraphMetric, GraphModel, log_prob
+from crfkit.models.graph_model import Decoding, GraphMetric, GraphModel, log_prob
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.training.graphs.data import checked_graphs
 from crfkit.training.runs.run import Validation
@@ -36,6 +37,8 @@ class GraphValidation(Validation[GraphModel]):
         The inference method. It does not start integer programs, which a clock ends: a score is a function
         of the weights.
     threads : int, optional
+    decoding : {"viterbi", "posterior"}
+        Whether labels are those of the best labeling, or the likeliest ones by the sums of the method.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class GraphValidation(Validation[GraphModel]):
         metric: GraphMetric | str,
         method: Method,
         threads: int | None = None,
+        decoding: Decoding = "viterbi",
     ) -> None:
         metric = "accuracy" if metric == "auto" else metric
         if not callable(metric) and metric not in ("accuracy", "log_prob"):
@@ -55,9 +59,12 @@ class GraphValidation(Validation[GraphModel]):
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         super().__init__(model, name, threads)
         self._metric = metric
-        self._sums, self._best = method, method
-        if isinstance(method, Auto) or method.lacks("best"):
-            self._best = Auto(budget=getattr(method, "budget", _BUDGET), seconds=0.0)
+        self._sums = method
+        self._decoder: Method | str = method
+        if decoding == "posterior":
+            self._decoder = decoding
+        elif isinstance(method, Auto) or method.lacks("best"):
+            self._decoder = Auto(budget=getattr(method, "budget", _BUDGET), seconds=0.0)
         self._dev = checked_graphs(dev, model.graph, "dev")
         self._scores = GraphScores(model.layout, model.fitted(self._dev))
 
@@ -69,5 +76,5 @@ class GraphValidation(Validation[GraphModel]):
         if self._metric == "log_prob":
             found = log_prob(scores, label, method=self._sums, threads=self.threads)
             return float(np.sum(found)) / int((label >= 0).sum())
-        labeling = inference.decode(scores, self._best, threads=self.threads)
+        labeling = inference.decode(replace(scores, method=self._sums), self._decoder, threads=self.threads)
         return compared_graphs(self._dev, labeling.labels, self._metric).score()
