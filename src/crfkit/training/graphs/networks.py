@@ -25,8 +25,11 @@ _FOLDS = 5
 #: What says that links are of use must be this sure, as a chi square: labels that are found with them and not
 #: without, and the reverse (McNemar 1947), and how often linked labels that are known are equal.
 _SURE = 7.0
-_MISSED = 0.25  #: labels that may be missed, over the root of their number, where nothing else is asked
-_SCALES = ((2.0, 4.0), (0.5, 0.25))  #: of the weights of links, tried one after the other while more is found
+#: Over the root of the number of known labels: how many more of them stronger links must find than others, as
+#: they make probabilities more sure; and how many may be missed where nothing else is asked.
+_MORE = 0.25
+_STRONGER, _WEAKER = (2.0, 4.0), (0.5, 0.25)  #: of the weights of links
+_PRIOR = 2.0  #: labeled pairs that are added to each as chance has them
 _ROUGH = BeliefPropagation(tol=1e-2, sweeps=30)  # labels are predicted, not weights learned
 
 
@@ -70,8 +73,9 @@ def shrunk(
 
     `alone` returns the weights [F] that are learned from some labels [V] without links. Candidates are the
     learned weights `w`, those of variables alone, and these with links weaker or stronger than learned, for
-    each label or only "same or not". Stronger ones too: where many links of hidden labels weigh as much as
-    they should, messages have several fixed points, and training ends before.
+    each label or only "same or not", or with log odds of labeled pairs. Stronger ones too: where many links
+    of hidden labels weigh as much as they should, messages have several fixed points, and training ends
+    before.
     """
     assert batch.label is not None
     label = batch.label
@@ -83,43 +87,55 @@ def shrunk(
         return Shrunk(w, "")
     bases = [alone(left) for left, _ in _held(label, known, fold)]
 
-    tried: list[tuple[int, str, Floats, Bools]] = []
-    enough = len(known) - _MISSED * np.sqrt(len(known))
+    tried: list[tuple[str, Floats, Bools]] = []
+    more = _MORE * np.sqrt(len(known))
 
     def found_by(links: Floats, how: str) -> int:
-        """Return how many labels are found if links have these weights [F]."""
+        """Return how many labels are found if links have these weights [F], unless others found enough."""
+        most = max((int(right.sum()) for _, _, right in tried), default=0)
+        if most >= len(known) - more:
+            return most
         right = np.zeros(len(label), dtype=np.bool_)
         for base, (left, held) in zip(bases, _held(label, known, fold), strict=True):
             made = replace(scores.potentials(base + links, threads=threads), observed=left)
             p = inference.marginals(made, cliques=False, method=_ROUGH, threads=threads)
             right[held] = _right(batch, p, held)
-        tried.append((int(right.sum()), how, links, right[known]))
-        return tried[-1][0]
+        tried.append((how, links, right[known]))
+        return int(right.sum())
 
-    def search(links: Floats, how: str) -> None:
-        """Try links as they are, then stronger ones, or else weaker ones, while more is found."""
-        first = found_by(links, f"{how}at 1 of their weights")
-        for scales in _SCALES:
-            most = first
-            for scale in scales:
-                if most >= enough:
-                    return
-                here = found_by(scale * links, f"{how}at {scale:g} of their weights")
-                if here < most:
-                    break
-                most = here
-            if most > first:
-                return
+    def scaled(links: Floats, first: int, how: str) -> None:
+        """Try stronger links, and weaker ones where these find no more."""
+        if (
+            max(found_by(scale * links, f"{how} at {scale:g} of their weights") for scale in _STRONGER)
+            > first
+        ):
+            return
+        for scale in _WEAKER:
+            here = found_by(scale * links, f"{how} at {scale:g} of their weights")
+            if here < first:
+                break
+            first = here
 
     none = found_by(np.zeros_like(w), "left out")
-    search(learned, "kept ")
-    as_learned = tried[1][0]
-    if tied is not learned and max(each[0] for each in tried) < enough:
-        search(tied, 'kept as "same or not", ')
-    count, how, links, right = max(tried[1:], key=lambda each: each[0])  # the first of equals
-    differ = int((right != tried[0][3]).sum())
+    as_learned = found_by(learned, "")
+    counted = _counted(batch, layout)
+    if counted.any():
+        found_by(counted, "taken from labeled pairs")
+        found_by(0.5 * counted, "taken from labeled pairs, at 0.5 of their weights")
+    scaled(learned, as_learned, "kept")
+    if tied is not learned:
+        how = 'kept as "same or not",'
+        scaled(tied, found_by(tied, f"{how} at 1 of their weights"), how)
+
+    def score(each: tuple[str, Floats, Bools]) -> float:
+        strong = any(f"at {scale:g} of" in each[0] for scale in _STRONGER)
+        return float(each[2].sum()) - strong * more
+
+    how, links, right = max(tried[1:], key=score)  # the first of equals
+    count = int(right.sum())
+    differ = int((right != tried[0][2]).sum())
     if count <= none or (count - none) ** 2 / differ + _alike(batch) < _SURE:
-        count, how, links, _ = tried[0]
+        how, links, count = "left out", tried[0][1], none
     if links is learned:
         return Shrunk(w, "")
     note = (
@@ -129,23 +145,43 @@ def shrunk(
     return Shrunk(alone(label) + links, note)
 
 
+def _labeled_pairs(batch: GraphBatch, name: str) -> tuple[int, int, float]:
+    """Return how many linked pairs have equal labels, of how many that are known, and the share by chance."""
+    assert batch.label is not None
+    scope, kinds = batch.scopes[name], batch.graph.cliques[name].kinds
+    if len(kinds) != 2 or kinds[0] != kinds[1]:
+        return 0, 0, 0.0
+    first, last = batch.kind_ptr[kinds[0]]
+    known = batch.label[first:last]
+    pairs = batch.label[scope]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    chance = float(np.square(np.bincount(known[known >= 0]) / max(int((known >= 0).sum()), 1)).sum())
+    return int((pairs[:, 0] == pairs[:, 1]).sum()), len(pairs), chance
+
+
 def _alike(batch: GraphBatch) -> float:
     """Return how sure it is that linked labels are alike more or less often than by chance: a chi square."""
-    assert batch.label is not None
     most = 0.0
-    for name, scope in batch.scopes.items():
-        kinds = batch.graph.cliques[name].kinds
-        if len(kinds) != 2 or kinds[0] != kinds[1]:
-            continue
-        first, last = batch.kind_ptr[kinds[0]]
-        known = batch.label[first:last]
-        chance = float(np.square(np.bincount(known[known >= 0]) / max((known >= 0).sum(), 1)).sum())
-        pairs = batch.label[scope]
-        pairs = pairs[(pairs >= 0).all(axis=1)]
-        spread = len(pairs) * chance * (1.0 - chance)
-        if spread > 0.0:
-            most = max(most, ((pairs[:, 0] == pairs[:, 1]).sum() - len(pairs) * chance) ** 2 / spread)
+    for name in batch.scopes:
+        same, pairs, chance = _labeled_pairs(batch, name)
+        if pairs and chance < 1.0:
+            most = max(most, (same - pairs * chance) ** 2 / (pairs * chance * (1.0 - chance)))
     return most
+
+
+def _counted(batch: GraphBatch, layout: Layout) -> Floats:
+    """Return weights of links [F]: log odds of equal labels in labeled pairs, by those of chance."""
+    made = np.zeros(layout.weights)
+    for block in layout.blocks:
+        same, pairs, chance = _labeled_pairs(batch, block.slot)
+        if not pairs or chance >= 1.0 or block.by is not None:
+            continue
+        numbers = cell_numbers(batch.graph, block.slot)
+        if np.isin(numbers[~np.eye(len(numbers), dtype=bool)], numbers.diagonal()).any():
+            continue
+        odds = (same / chance + _PRIOR) / ((pairs - same) / (1.0 - chance) + _PRIOR)
+        made[layout.parts[block.slot]] = np.log(odds) * np.isin(block.cell, numbers.diagonal())
+    return made
 
 
 def _held(label: Ids, known: Pointers, fold: Pointers) -> Iterator[tuple[Ids, Pointers]]:
