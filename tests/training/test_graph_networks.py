@@ -63,8 +63,39 @@ def test_links_are_stronger_than_learned_where_more_labels_are_found() -> None:
     w = alone.copy()
     w[layout.parts["link"]] = 0.4
     found = shrunk(batch, layout, w, lambda label: alone, 0, 1)
-    assert "links were kept at 4 of their weights" in found.note
+    assert "links were kept, at 4 of their weights" in found.note
     np.testing.assert_allclose(found.w[layout.parts["link"]], 1.6)
+
+
+def test_words_that_find_all_labels_need_no_links() -> None:
+    _, batch = network(1 / 3)
+    topic = np.arange(600) % CLASSES
+    words = batch.graph.batch(
+        labels={"paper": np.where(np.arange(600) < 60, topic, -1)},
+        scopes={"link": batch.scopes["link"]},
+        features={"text": np.eye(CLASSES)[topic]},
+    )
+    crf = GraphCRF(batch.graph).fit(words)
+    assert right(crf, words, topic) == 1.0
+
+
+def test_links_are_taken_from_labeled_pairs_where_these_find_more() -> None:
+    _, batch = network(0.8, known=0.4)
+    layout = graph_layout(batch, FeatureSelection())
+    alone = GraphCRF(batch.graph).fit(without_links(batch)).model_.w
+    w = alone.copy()
+    w[layout.parts["link"]] = 0.01
+    found = shrunk(batch, layout, w, lambda label: alone, 0, 1)
+    assert "taken from labeled pairs" in found.note
+    table = found.w[layout.parts["link"]].reshape(CLASSES, CLASSES)
+    np.testing.assert_allclose(table, np.eye(CLASSES) * table[0, 0])
+    scale = 0.5 if "at 0.5" in found.note else 1.0
+    pairs = batch.label[batch.scopes["link"]]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    same = (pairs[:, 0] == pairs[:, 1]).sum()
+    chance = np.square(np.bincount(batch.label[batch.label >= 0]) / (batch.label >= 0).sum()).sum()
+    odds = (same / chance + 2.0) / ((len(pairs) - same) / (1.0 - chance) + 2.0)
+    assert table[0, 0] == pytest.approx(scale * np.log(odds))
 
 
 def test_a_chi_square_of_linked_labels() -> None:

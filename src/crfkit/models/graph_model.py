@@ -211,7 +211,8 @@ class GraphModel(Restored, Model):
         method = self.decoding if method is None else method
         if method == "posterior":
             scores = replace(scores, method=_SUMS if summing is None else summing)
-        return inference.decode(scores, method=method, threads=threads)
+        found: GraphLabeling = inference.decode(scores, method=method, threads=threads)
+        return found
 
     def predict_proba(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,19 @@ class Shrunk:
 
     w: Floats  #: [F]
     note: str  #: what was chosen, for people; empty where all was kept
+
+
+class _Tried(NamedTuple):
+    """What was tried for links."""
+
+    how: str
+    links: Floats  #: [F]
+    scale: float
+    right: Bools  #: of known labels, which were found
+
+    @property
+    def found(self) -> int:
+        return int(self.right.sum())
 
 
 def few_labels(batch: GraphBatch) -> bool:
@@ -87,62 +101,55 @@ def shrunk(
         return Shrunk(w, "")
     bases = [alone(left) for left, _ in _held(label, known, fold)]
 
-    tried: list[tuple[str, Floats, Bools]] = []
+    tried: list[_Tried] = []
     more = _MORE * np.sqrt(len(known))
 
-    def found_by(links: Floats, how: str) -> int:
+    def found_by(links: Floats, how: str, scale: float = 1.0) -> int:
         """Return how many labels are found if links have these weights [F], unless others found enough."""
-        most = max((int(right.sum()) for _, _, right in tried), default=0)
+        most = max((each.found for each in tried), default=0)
         if most >= len(known) - more:
             return most
         right = np.zeros(len(label), dtype=np.bool_)
         for base, (left, held) in zip(bases, _held(label, known, fold), strict=True):
-            made = replace(scores.potentials(base + links, threads=threads), observed=left)
+            made = replace(scores.potentials(base + scale * links, threads=threads), observed=left)
             p = inference.marginals(made, cliques=False, method=_ROUGH, threads=threads)
             right[held] = _right(batch, p, held)
-        tried.append((how, links, right[known]))
-        return int(right.sum())
+        tried.append(_Tried(how, links, scale, right[known]))
+        return tried[-1].found
 
     def scaled(links: Floats, first: int, how: str) -> None:
         """Try stronger links, and weaker ones where these find no more."""
-        if (
-            max(found_by(scale * links, f"{how} at {scale:g} of their weights") for scale in _STRONGER)
-            > first
-        ):
+        if max([found_by(links, how, scale) for scale in _STRONGER]) > first:
             return
         for scale in _WEAKER:
-            here = found_by(scale * links, f"{how} at {scale:g} of their weights")
+            here = found_by(links, how, scale)
             if here < first:
                 break
             first = here
 
     none = found_by(np.zeros_like(w), "left out")
-    as_learned = found_by(learned, "")
+    as_learned = found_by(learned, "kept")
     counted = _counted(batch, layout)
     if counted.any():
-        found_by(counted, "taken from labeled pairs")
-        found_by(0.5 * counted, "taken from labeled pairs, at 0.5 of their weights")
+        for scale in (1.0, 0.5):
+            found_by(counted, "taken from labeled pairs", scale)
     scaled(learned, as_learned, "kept")
     if tied is not learned:
-        how = 'kept as "same or not",'
-        scaled(tied, found_by(tied, f"{how} at 1 of their weights"), how)
-
-    def score(each: tuple[str, Floats, Bools]) -> float:
-        strong = any(f"at {scale:g} of" in each[0] for scale in _STRONGER)
-        return float(each[2].sum()) - strong * more
-
-    how, links, right = max(tried[1:], key=score)  # the first of equals
-    count = int(right.sum())
-    differ = int((right != tried[0][2]).sum())
-    if count <= none or (count - none) ** 2 / differ + _alike(batch) < _SURE:
-        how, links, count = "left out", tried[0][1], none
-    if links is learned:
+        how = 'kept as "same or not"'
+        scaled(tied, found_by(tied, how), how)
+    alone_found, *others = tried
+    best = max(others, key=lambda each: each.found - more * (each.scale > 1.0), default=alone_found)
+    differ = max(int((best.right != alone_found.right).sum()), 1)
+    if best.found <= none or (best.found - none) ** 2 / differ + _alike(batch) < _SURE:
+        best = alone_found
+    if best.links is learned and best.scale == 1.0:
         return Shrunk(w, "")
+    at = "" if best is alone_found else f", at {best.scale:g} of their weights"
     note = (
-        f"few labels are known: links were {how}, as {count} of the {len(known)} known labels are then found "
-        f"by the others ({as_learned} as learned, {none} without links)"
+        f"few labels are known: links were {best.how}{at}, as {best.found} of the {len(known)} known labels "
+        f"are then found by the others ({as_learned} as learned, {none} without links)"
     )
-    return Shrunk(alone(label) + links, note)
+    return Shrunk(alone(label) + best.scale * best.links, note)
 
 
 def _labeled_pairs(batch: GraphBatch, name: str) -> tuple[int, int, float]:
@@ -165,7 +172,7 @@ def _alike(batch: GraphBatch) -> float:
     for name in batch.scopes:
         same, pairs, chance = _labeled_pairs(batch, name)
         if pairs and chance < 1.0:
-            most = max(most, (same - pairs * chance) ** 2 / (pairs * chance * (1.0 - chance)))
+            most = max(most, float((same - pairs * chance) ** 2 / (pairs * chance * (1.0 - chance))))
     return most
 
 
