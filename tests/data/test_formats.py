@@ -116,6 +116,7 @@ def test_standard_input_and_output(tmp_path: Path) -> None:
         (b"the\ndog\n\ncat\n", "columns"),
         (b"New York\tB\nis\tO\na big city\tO\n", "columns"),
         (b"# a b c\n" + b"w t\n" * 50, "columns"),
+        ("New\u00a0York B\nis O\n\u00a0 O\n\nx\u2028y B\n".encode(), "columns"),
         (b"B\tw=the\tpos=D\nI\tw=dog\tpos=N\n", "crfsuite"),
         (b"B\tthe\tx\ty\nI\tdog\n\nO\tcat\tx\n", "crfsuite"),
         (b"\xef\xbb\xbfB\tlen:3\r\nO\tlen:2\tx:1\r\n", "crfsuite"),

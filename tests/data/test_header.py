@@ -217,3 +217,20 @@ def test_one_giant_sequence_is_warned_of() -> None:
 def test_names_that_are_values_too_make_a_doubtful_header() -> None:
     [told] = warned(b"the D\ndog N\ncat D\n", header=True)
     assert told.startswith("input, line 1: is taken for the names of columns, but 'D' is also a value")
+    [told] = warned(b"Ana,B\nran,O\n\nBo,B\n", format="csv")
+    assert told.startswith("input, line 1: is taken for the names of columns, but 'B' is also a value")
+    assert not warned(b"Ana,B\nran,O\n\nBo,B\n", format="csv", header=False)
+    with pytest.raises(DataError, match="which looks like a token .--no-header"):
+        crfkit.read(io.BytesIO(b"1,Ana,B\n1,ran,O\n2,Bo,B\n"), "csv")
+
+
+def test_comments_that_are_read_as_tokens_are_warned_of() -> None:
+    text = b"# one\nAna B\nran O\n\n# two\nBo B\n"
+    [told] = warned(text)
+    assert told.startswith("input, line 1: is read as a token, but every sequence begins with a line")
+    assert "--comment '#'" in told
+    assert not warned(text, comment="#")
+    assert not warned(text + b"\nthe O\n")
+    assert not warned(b"#tag B\nran O\n")
+    with pytest.raises(DataError, match="--comment '#'"):  # not MALLET's features
+        crfkit.read(io.BytesIO(b"# sent 1\nAna B\nran O\n\n# sent 2\nBo B\nran O\n"))

@@ -1,4 +1,4 @@
-"""Data that look different from what was meant: one giant sequence, or a header that is read as a token.
+"""Data that look different from what was meant: one giant sequence, a header or comments read as tokens.
 
 What comes is handed on as it is; a `DataWarning` names the option that mends it.
 """
@@ -41,16 +41,20 @@ def watched(
     """
     first: Columns | Dataset | None = None
     sequences = 0
+    commented = given.comment is None and "comment" in record.takes and record.name != "conllu"
     for part in parts:
         if first is None:
             first = part
             if isinstance(part, Columns) and given.header is None and "header" in record.takes:
                 _warn_of_header(part)
         sequences += len(part)
+        commented = commented and isinstance(part, Columns) and _begin_with_marks(part)
         yield part
     blank_lines = not (record.whole or record.line_by_line or given.sequence is not None)
     if first is not None and sequences == 1 and blank_lines:
         _warn_of_one(first, name)
+    if isinstance(first, Columns) and sequences > 1 and commented:
+        _warn_of_comments(first)
 
 
 def _warn_of_one(part: Columns | Dataset, name: str) -> None:
@@ -79,6 +83,22 @@ def _warn_of_header(part: Columns) -> None:
         f"{part.source}, line {line}: is read as a token, but {quoted(first[-1])} occurs nowhere else in the "
         "last column, as if the line named the columns; give header=True (--header) if it does, header=False "
         "(--no-header) if not",
+        DataWarning,
+        stacklevel=3,
+    )
+
+
+def _begin_with_marks(part: Columns) -> bool:
+    """Return whether every sequence begins with a line that begins with #, as comments do."""
+    names, begins = part.alphabets[0], part.seq_ptr[:-1][np.diff(part.seq_ptr) > 0]
+    return all(names[i].startswith("#") for i in part.ids[0][begins].tolist())
+
+
+def _warn_of_comments(first: Columns) -> None:
+    line = 1 if first.lines is None else first.lines.of(0)
+    warnings.warn(
+        f"{first.source}, line {line}: is read as a token, but every sequence begins with a line that begins "
+        "with #; if these are comments, give comment='#' (--comment '#')",
         DataWarning,
         stacklevel=3,
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns, check_columns
-from crfkit.data.formats.header import Head, no_column, place_in, sequence_in
+from crfkit.data.formats.header import Head, no_column, place_in, sequence_in, warn_of_values
 from crfkit.data.formats.numbered import numbered
 from crfkit.data.formats.record import FormatOptions
 from crfkit.data.lines import Lines
@@ -60,7 +60,11 @@ def read_csv(source: Input, given: FormatOptions) -> Columns:
         remedy = (
             "name the column that numbers the sequences with sequence (--sequence-column NAME), or leave a"
         )
+        if header and given.header is None and any(row[-1] == names[-1] for row in table):
+            what = f"{what}, as the first line says, which looks like a token (--no-header reads it as one)"
         raise source.error(None, f"{what}; {remedy} blank line between sequences")
+    if header and given.header is None:
+        warn_of_values(source, begin, names[-1], (row[-1] for row in table))
     chosen = tuple(given.columns) if given.columns is not None and header else None
     known = set(names)
     for name in chosen or ():

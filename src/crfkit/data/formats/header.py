@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crfkit._safe.printable import quoted
 from crfkit.data.formats.columns import Columns, check_columns
+from crfkit.data.formats.record import fields_of
 from crfkit.errors import DataWarning
 
 if TYPE_CHECKING:
@@ -78,14 +79,14 @@ def header_in(lines: Sequence[str], separator: str | None, given: FormatOptions)
         return given.header
     if not lines:
         return False
-    first = lines[0].split(separator)
+    first = fields_of(lines[0], separator)
     sequence = [] if given.sequence is None or given.sequence.isdecimal() else [given.sequence]
     wanted = [*(given.columns or ()), *sequence]
     if wanted:
         return set(wanted) <= set(first)
     if separator is None or not are_names(first):
         return False
-    return len(lines) > 1 and all(line.split(separator)[-1] != first[-1] for line in lines[1:])
+    return len(lines) > 1 and all(fields_of(line, separator)[-1] != first[-1] for line in lines[1:])
 
 
 def are_names(fields: Sequence[str]) -> bool:
@@ -121,14 +122,14 @@ def head_of(source: Input, given: FormatOptions, separator: str | None, sample: 
         names = None if given.columns is None else tuple(given.columns)
         return _settled(source, None, Head(names, None, given.sequence), lines, separator)
     line, text = source.take_line(given.comment or "")
-    names = tuple(text.split(separator))
+    names = tuple(fields_of(text, separator))
     try:
         check_columns(names)
     except ValueError as error:
         raise source.error(line, f"as the names of columns (header), it {error}") from None
     if not all(names):
         raise source.error(line, "names a column by nothing; name all, or give header=False (--no-header)")
-    _warn_of_values(source, line, names, lines, separator)
+    warn_of_values(source, line, names[-1], (fields_of(one, separator)[-1] for one in lines[1:]))
     sequence = given.sequence if given.sequence is not None else sequence_in(names)
     chosen = None if given.columns is None else tuple(given.columns)
     if given.header is None and source.say is not None:
@@ -170,7 +171,7 @@ def _settled(
     """Return the head with the columns to take; refuse names of columns that are not there."""
     if not lines or (head.sequence is None and head.chosen is None):
         return head
-    names = head.names or tuple(map(str, range(len(lines[0].split(separator)))))
+    names = head.names or tuple(map(str, range(len(fields_of(lines[0], separator)))))
     at = None if head.sequence is None else place_in(names, head.sequence)
     if head.sequence is not None and at is None:
         raise no_column(source, line, head.sequence, names, head.headed)
@@ -195,13 +196,9 @@ def no_column(
     return source.error(line, f"{what}; {remedy}")
 
 
-def _warn_of_values(
-    source: Input, line: int, names: Sequence[str], lines: Sequence[str], separator: str | None
-) -> None:
-    """Warn where a name is also a value of its column: the line may be no header."""
-    last = names[-1]
-    again = sum(other.split(separator)[-1] == last for other in lines[1:])
-    if again:
+def warn_of_values(source: Input, line: int | None, last: str, values: Iterable[str]) -> None:
+    """Warn where the last name is also a value of its column: the line may be no header."""
+    if last in values:
         warnings.warn(
             f"{source.name}, line {line}: is taken for the names of columns, but {quoted(last)} is also a "
             "value of its column; give header=False (--no-header) if the first line is a token",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crfkit.data.formats.record import Format, FormatOptions, Sample
+from crfkit.data.formats.record import Format, FormatOptions, Sample, fields_of
 
 if TYPE_CHECKING:
     from crfkit.data.dataset import Dataset
@@ -29,7 +29,10 @@ def _guess(sample: Sample) -> str:
     lines = sample.lines
     if not lines or sample.tabs or sample.blanks or any("\t" in line.rstrip("\t") for line in lines):
         return ""
-    ends = Counter(line.split()[-1] for line in lines)
+    told = sample.without("#")
+    if told.tabs or told.blanks:  # columns with comments
+        return ""
+    ends = Counter(fields_of(line)[-1] for line in lines)
     labels = len(ends) <= (len(lines) + 1) // 2
     if sample.blank and labels and all(" " in line.strip() for line in lines):
         return "lines have fields between spaces, not the same number, and the last ones repeat"

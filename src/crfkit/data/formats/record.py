@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
 
 SAMPLE = 1 << 16  #: bytes that guesses look at
 NEARLY_ALL = 0.9
+_FIELD = re.compile(r"[^ \t]+")
+
+
+def fields_of(line: str, separator: str | None = None) -> list[str]:
+    r"""Return the fields of a line; without a separator what lies between runs of blanks and TABs.
+
+    Other white space, such as a no-break space, belongs to its field.
+
+    Examples
+    --------
+    >>> fields_of("New\u00a0York \t LOC"), fields_of("New York\t", "\t")
+    (['New\xa0York', 'LOC'], ['New York', ''])
+    """
+    return _FIELD.findall(line) if separator is None else line.split(separator)
 
 
 @dataclass(frozen=True)
@@ -65,15 +80,21 @@ class Sample:
 
     def __init__(self, data: bytes, whole: bool = True, comment: str | None = None) -> None:
         self.data = data  #: as they are
+        self.whole = whole
         text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").replace("\r\n", "\n")
         lines = [] if b"\0" in data else text.split("\n")
         if not whole and len(lines) > 1:
             lines.pop()
-        full = [line for line in lines if line and not line.isspace()]
+        full = [line for line in lines if line.strip(" \t\r\v\f")]
         last = bool(full) and full[-1] is lines[-1]
         self.blank = len(full) - last < len(lines) - 1  #: whether there are blank lines before the last
+        self._split = str.split if text.isascii() else fields_of
         #: those that hold something; none where it is not text
         self.lines = [line for line in full if not line.startswith(comment)] if comment else full
+
+    def without(self, comment: str) -> Sample:
+        """Return the sample without the lines that begin with a mark of comments."""
+        return Sample(self.data, self.whole, comment)
 
     @once
     def tabs(self) -> int:
@@ -88,7 +109,7 @@ class Sample:
     @once
     def blanks(self) -> int:
         """How many fields nearly all lines have between blanks and TABs, or 0."""
-        return _common([len(line.split()) for line in self.lines])
+        return _common([len(self._split(line)) for line in self.lines])
 
 
 def _common(widths: Sequence[int]) -> int:
