@@ -199,6 +199,9 @@ def test_more_columns_than_words_are_refused_before_training() -> None:
 def test_wrong_data_are_refused() -> None:
     with pytest.raises(ValueError, match="X is documents, which bring their labels as spans: leave y out"):
         ChainCRF().fit(DOCS, [["O"]])
+    for learn in (ChainCRF(tokenizer="words").fit, ChainCRF(tokenizer="words").fit(DOCS).predict):
+        with pytest.raises(ValueError, match=r"a raw text is for tag\(text\), and to learn from as Doc"):
+            learn(["Ana ran", "Bo sat"])
     with pytest.raises(ValueError, match="tokenizer is 'word', expected one of words, characters"):
         ChainCRF(tokenizer="word").fit(DOCS)
     with pytest.raises(ValueError, match="X is documents; given, method and infeasible are for sequences"):

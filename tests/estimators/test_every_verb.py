@@ -34,6 +34,13 @@ def test_every_verb_has_an_answer_for_each_sequence(name: str, verb: str) -> Non
         assert len(getattr(made, verb)(one.X, *VERBS[verb])) == len(one.X)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_notebook_shows_it_and_completes_its_names(name: str) -> None:
+    made = CASES[name].fitted()
+    assert {"fit", "predict"} <= {*dir(made)}  # asks for every attribute
+    assert type(made).__name__ in made._repr_html_()
+
+
 SURE = {name: one for name, one in SEQUENCES.items() if "log_prob" not in one.make()._absent()}
 
 

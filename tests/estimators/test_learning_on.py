@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import crfkit
-from crfkit import MEMM, Chain, ChainCRF, FeatureSelection, Likelihood, SemiCRF, Stop
+from crfkit import HMM, MEMM, Chain, ChainCRF, FeatureSelection, Likelihood, SemiCRF, Stop
 from crfkit.errors import DataWarning
 from crfkit.estimators import HiddenChainCRF, HiddenSequenceCRF
 from crfkit.estimators.classic import CodeCRF, OpinionPool, VotedPerceptron
@@ -278,3 +278,20 @@ def test_what_was_learned_from_few_lines_stays_as_others_like_them_come() -> Non
     for n in range(513, 1513, 50):
         made.partial_fit(X[n : n + 50], y[n : n + 50])
     assert right(made, X, y) >= clone(made).fit(X, y).score(X, y) - 0.002
+
+
+def test_what_comes_next_is_of_the_kind_that_came_before() -> None:
+    numbers = [[["D", "N", "V"].index(y) for y in tags] for tags in Y]
+    for made, given in ((crf(), X), (HMM(), W)):
+        made.partial_fit(given, numbers)
+        with pytest.raises(
+            TypeError, match="y has labels that are strings, and those of the model are whole"
+        ):
+            made.partial_fit(given, Y)
+        assert made.partial_fit(given, numbers).predict(given[:1]) == numbers[:1]
+    made = crf().partial_fit(X, numbers).partial_fit(X[:1], [[None] * len(Y[0])])
+    assert made.predict(X[:1]) == numbers[:1]
+    with pytest.raises(ValueError, match="X is tokens, and the model was trained on features of positions"):
+        ChainCRF(max_iterations=3).partial_fit(X, Y).partial_fit(W, Y)
+    with pytest.raises(ValueError, match="has no 'word', which the template reads"):
+        ChainCRF(max_iterations=3).partial_fit(W, Y).partial_fit(X, Y)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crfkit import train
+from crfkit import ChainCRF, train
 from crfkit.data.formats.columns import Columns
 from crfkit.features import Extractor, ItemExtractor, Recipe
 from crfkit.models import SequenceModel
@@ -79,6 +79,8 @@ def test_rows_by_number_and_strings() -> None:
     words = Extractor(Recipe.parse("word[0]"), "tag")
     model = train(words(Columns.from_rows(ROWS, names=NAMES)))
     assert model.predict([["the", "New"]]) == [["O", "B"]]
+    arrays = [np.array(["the", "New"])]
+    assert ChainCRF().fit(arrays, [["O", "B"]]).predict(arrays) == [["O", "B"]]
 
 
 @pytest.mark.parametrize("hashed", [None, 32])
@@ -113,6 +115,8 @@ def test_mistakes_say_what_is_needed() -> None:
         items.predict([{"w": "the"}])
     with pytest.raises(ValueError, match=r"X\[0\]\[0\] is the plain string 'the'"):
         items.predict([["the", "dog"]])
+    with pytest.raises(ValueError, match=r"a file is for crfkit\.read\(path\)"):
+        items.predict(__file__)
     with pytest.raises(ValueError, match="X is None"):
         items.predict(None)
     with pytest.raises(ValueError, match="reads the column 'word', but the rows of X are not dicts"):

@@ -31,7 +31,7 @@ import numpy as np
 from crfkit.arrays import Floats, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
-from crfkit.data.dataset import Dataset
+from crfkit.data.dataset import Dataset, ExtractorSpec
 from crfkit.errors import NotCoveredError
 from crfkit.linear.features import FeatureSelection
 from crfkit.linear.layout import Layout, LayoutOptions
@@ -224,4 +224,17 @@ def united_names(model: SequenceModel, data: Dataset) -> Dataset:
         edge_attributes=Alphabet(model.edge_attributes),
         segment_attributes=Alphabet(model.names.segment_attributes),
     )
-    return data.renamed(both).freeze()
+    return replace(data.renamed(both).freeze(), extractor=_spelled_as_before(data, model.numbers))
+
+
+def _spelled_as_before(data: Dataset, numbers: bool) -> ExtractorSpec | None:
+    """Return what made the data, with labels that are numbers where they were before; refuse a mix."""
+    made_by = data.extractor or ExtractorSpec()
+    if made_by.numbers == numbers:
+        return data.extractor
+    batch = data.batch
+    known = batch.allowed is not None or batch.soft is not None
+    if known or (batch.label is not None and (batch.label >= 0).any()):
+        now, before = ("strings", "whole numbers") if numbers else ("whole numbers", "strings")
+        raise TypeError(f"y has labels that are {now}, and those of the model are {before}: give such")
+    return replace(made_by, numbers=numbers)

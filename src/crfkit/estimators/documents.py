@@ -15,7 +15,7 @@ import numpy as np
 
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.estimators.base import Estimator, fixed
-from crfkit.models.reading import are_docs
+from crfkit.models.reading import are_docs, check_nesting
 from crfkit.text.spec import TextSpec
 
 if TYPE_CHECKING:
@@ -70,11 +70,13 @@ class Documented(Estimator):
             self._reads = Reads(TextSpec.of(self.tokenizer, self.sentences))
         return X, y, made
 
-    def _check_text(self, recipe: Recipe | None) -> None:
+    def _check_text(self, X: Any, recipe: Recipe | None) -> None:
         """Refuse a tokenizer beside features that need more than words, before training."""
         spec = self._reads.spec
         if spec is None:
             return
+        if recipe is None and isinstance(X, list | tuple):
+            check_nesting(X, recipe)
         if recipe is not None and len(recipe.columns) > 1:
             raise ValueError(
                 f"a tokenizer is given ({spec.tokenizer.kind}), and the features read the columns "

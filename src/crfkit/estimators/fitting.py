@@ -157,7 +157,7 @@ class Fitting(Documented, InFiles, Trained):
             check_globals(self._global_constraints)
         X, y, docs = self._learning(X, y)
         X, recipe = self._read_by(X, y)
-        self._check_text(recipe)
+        self._check_text(X, recipe)
         data, structure = self._prepared(X, y, recipe, (), None)
         made_by = None if data.extractor is None else data.extractor.recipe
         judged = self._dev(dev, made_by or recipe, structure)
@@ -240,9 +240,9 @@ class Fitting(Documented, InFiles, Trained):
         before: SequenceModel | None = getattr(self, "model_", None)
         X, y, docs = self._learning(X, y)
         X, recipe = self._read_by(X, y)
-        self._check_text(recipe)
-        if before is not None and recipe is not None and recipe.lacks_mean:
-            recipe = before.recipe or recipe  # with the mean of what was learned first
+        self._check_text(X, recipe)
+        if before is not None:
+            recipe = self._going_on(X, recipe, before.recipe)
         known = [*(() if before is None else before.answers), *map(spelled_number, classes or ())]
         data, structure = self._prepared(X, y, recipe, known, before)
         data = weighted(data, self._by_sentence(sample_weight, docs))
@@ -274,6 +274,18 @@ class Fitting(Documented, InFiles, Trained):
             )
             self._since = anchor, data
             return self._keep_model(_with(model, recipe))
+
+    def _going_on(self, X: Any, recipe: Recipe | None, before: Recipe | None) -> Recipe | None:
+        """Return the recipe of data to learn from next: what the first ones led to holds for all."""
+        if recipe is not None and recipe.lacks_mean:
+            return before or recipe  # with the mean of what was learned first
+        if self.features != "auto" or isinstance(X, Dataset | Batch):
+            return recipe
+        if before is None and recipe is not None:
+            raise ValueError(
+                "X is tokens, and the model was trained on features of positions; give these, as in fit"
+            )
+        return before
 
     def _fitted(self, data: Dataset, structure: Structure, recipe: Recipe | None, call: Call) -> Self:
         """Train on data, and hold them where there is `partial_fit`."""

@@ -70,7 +70,7 @@ class SequenceQueries(Evaluated, InFiles):
         Text is cut by the tokenizer of the estimator, else at blanks.
         """
         if is_text(x):
-            return self._reading(x)
+            return self._reading()(x)
         return self.predict([x])[0]
 
     @unless_absent
@@ -142,7 +142,7 @@ class SequenceQueries(Evaluated, InFiles):
     def explain(self, x: Any, at: int | None = None) -> Explanation:
         """Explain why the labels of one sequence won, everywhere or at one position: `Model.explain`."""
         if is_text(x):
-            return self._reading.explain(x, at)
+            return self._reading().explain(x, at)
         found = self.model_.explain(self._data([x]), at, threads=self._threads)
         return replace(found, tokens=tokens_of(x))
 
@@ -218,9 +218,8 @@ class SequenceQueries(Evaluated, InFiles):
         super()._take_model(model)
         self.classes_ = np.array(model.labels, dtype=object)
 
-    @property
     def _reading(self) -> SequenceModel:
-        """The model, with a tokenizer; without one of its own it cuts at blanks."""
+        """Return the model, with a tokenizer; without one of its own it cuts at blanks."""
         from crfkit.models.documents import reads_text
 
         check_is_fitted(self, "model_")

@@ -19,6 +19,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from crfkit import features  # the other readers of features are loaded when they are needed
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
@@ -134,7 +136,7 @@ def _first_token(X: Any) -> Any:
     """Return the first entry of the first sequence that has one."""
     if not isinstance(X, list | tuple):
         return None
-    return next((one[0] for one in X if isinstance(one, list | tuple) and len(one)), None)
+    return next((one[0] for one in X if isinstance(one, list | tuple | np.ndarray) and len(one)), None)
 
 
 def itemized(features: Any, X: Any) -> Any:
@@ -211,10 +213,16 @@ def gold_column(columns: Columns, recipe: Recipe) -> str | None:
     return None if gold_place(columns, name, recipe) is None else name
 
 
+_ONE = "; for one sequence write [sequence], as in predict([sequence])"
+_FILE = "; a file is for crfkit.read(path), whose answer is an X with labels"
+_RAW = "; a raw text is for tag(text), and to learn from as Doc(text, spans=[(start, end, label)])"
+
+
 def check_nesting(X: Any, recipe: Recipe | None) -> None:
     """Raise an error that says what X is, where its first entries are not sequences of items."""
     if X is None or isinstance(X, str | bytes | Mapping):
-        raise ValueError(f"X is {X!r:.60}, expected a list of sequences, each a list of items")
+        raw = "" if not isinstance(X, str) else _FILE if os.path.isfile(X) else _RAW
+        raise ValueError(f"X is {X!r:.60}, expected a list of sequences, each a list of items{raw}")
     if not isinstance(X, Iterable):
         raise TypeError(f"X is {X!r:.60}, expected a list of sequences, each a list of items")
     first = X[0] if isinstance(X, list | tuple) and X else None
@@ -222,7 +230,7 @@ def check_nesting(X: Any, recipe: Recipe | None) -> None:
         raise ValueError(
             f"X[0]: sequence 0 is a plain string, {first!r:.60}, expected a list of "
             + ("items, one for each position" if recipe is None else "tokens")
-            + "; for one sequence write [sequence], as in predict([sequence])"
+            + (_RAW if len(first.split()) > 1 else _ONE)
         )
     if isinstance(first, Mapping):
         raise ValueError("X is one sequence, a list of dicts, expected a list of sequences: give [X]")
