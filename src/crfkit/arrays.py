@@ -222,11 +222,13 @@ def weights_of(sample_weight: ArrayLike | None, N: int, what: str = "sequences")
     """Return weights of sequences or other samples, checked: [N]."""
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    expected = f"expected one number for each of {N} {what}"
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight is {sample_weight!r:.60}, {expected}") from None
     if weight.shape != (N,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}, expected one number for each of {N} {what}"
-        )
+        raise ValueError(f"sample_weight has shape {weight.shape}, {expected}")
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
     if wrong.size:
         raise ValueError(f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}, expected 0 or more, and finite")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import crfkit
 from crfkit import FeatureSelection, Likelihood, Stop
 from crfkit.data.dataset import labeled
+from crfkit.errors import DataWarning
 from crfkit.features import ItemExtractor
 from crfkit.training.blocks.stream import BlockedData
 from tests.cases.estimators import A_WORD, NEAR, X_TEST, Y_TEST, X, Y, crf
@@ -112,3 +114,20 @@ def test_distributions_go_with_plain_labels_only() -> None:
         crf().fit(A_WORD, 3)
     with pytest.raises(ValueError, match="sequence 0, position 0 has no label"):
         crf().fit(X, Y).score(A_WORD, [[{"D", "N"}]])
+
+
+def test_a_tuple_at_every_position_is_doubted() -> None:
+    with pytest.warns(DataWarning, match="taken for a set of labels, .* use FactorialCRF"):
+        crf().fit(A_WORD * 2, [[("D", "B")], [("N", "I")]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        crf().fit(A_WORD * 2, [[("D", "B")], ["N"]])
+        crf().fit(A_WORD * 2, [[{"D", "B"}], [{"N", "I"}]])
+
+
+def test_weights_of_labels_that_are_numbers() -> None:
+    y = [[["D", "N", "V"].index(y) for y in tags] for tags in Y]
+    made = [crf(objective=Likelihood(label_weights={name: 3.0})).fit(X, y).model_.w for name in (1, "1")]
+    np.testing.assert_array_equal(*made)
+    with pytest.raises(ValueError, match="label_weights names 7, which is not a label of the data"):
+        crf(objective=Likelihood(label_weights={7: 3.0})).fit(X, y)

@@ -56,6 +56,14 @@ def test_weights_that_cannot_count_are_refused(
             learn(data, y, sample_weight=np.full(len(data), weight))
 
 
+@pytest.mark.parametrize("weight", ["balanced", [[1.0, 2.0], [1.0]]])
+def test_what_is_no_number_for_each_sequence(weight: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"sample_weight is .*, expected one number for each of 24 sequences"
+    ):
+        ChainCRF().fit(X, Y, sample_weight=weight)
+
+
 def test_scores_and_learning_on_refuse_them_too() -> None:
     with pytest.raises(ValueError, match="sample_weight is zero for all 8 sequences"):
         fitted().score(X_TEST, Y_TEST, sample_weight=np.zeros(8))

@@ -27,6 +27,7 @@ from crfkit._safe.printable import counted
 from crfkit.arrays import Bools, Floats, Ids, Pointers
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.batch import Batch
+from crfkit.errors import DataWarning, warn_about
 
 if TYPE_CHECKING:
     from crfkit.features.conjunctions import Conjunctions
@@ -191,6 +192,8 @@ def labeled(data: Dataset, y: Any, labels: Alphabet) -> Dataset:
     other = [p for p in other if not isinstance(flat[p], str)]
     for p in other:
         _check_entry(flat[p], _place(data, p))
+    if len(other) == len(flat) > 0:
+        _doubt_tuples(flat)
     gold = _partial(data, flat, labels) if other else {"label": _ids(flat, labels)}
     batch = replace(data.batch, **{"allowed": None, "soft": None, **gold})
     made_by = replace(data.extractor or ExtractorSpec(), numbers=True) if numbers else data.extractor
@@ -273,6 +276,17 @@ def _flat(y: Any, lengths: list[int]) -> list[Any]:
             f"X has {counted(len(lengths), 'sequence')}, y has {n + 1}: sequence {n + 1} has no labels"
         )
     return flat
+
+
+def _doubt_tuples(flat: list[Any]) -> None:
+    """Warn where every position has a tuple of several labels: one for each of several tasks, it seems."""
+    size = len(flat[0])
+    if size > 1 and all(isinstance(one, tuple) and len(one) == size for one in flat):
+        warn_about(
+            f"y has a tuple of {size} labels at every position, {flat[0]!r:.60}, which is taken for a set of "
+            "labels, one of which is right: for several labels at once use FactorialCRF, for choices sets",
+            DataWarning,
+        )
 
 
 def _place(data: Dataset, p: int) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from crfkit.arrays import Floats, sum_by_sequence
 from crfkit.data.batch import Batch
+from crfkit.data.dataset import spelled_number
 from crfkit.structures.gold import allowed_labels, kind_of_gold
 from crfkit.structures.graphs.batch import GraphBatch
 from crfkit.structures.graphs.gold import GraphGold
@@ -38,10 +39,11 @@ def balanced(names: Sequence[str], counts: ArrayLike) -> dict[str, float]:
 def by_label(weights: Mapping[str, object], names: Sequence[str]) -> Floats:
     """Return the checked weights of labels as an array [L], 1 where they are not named."""
     each = np.ones(len(names))
-    for name, weight in weights.items():
+    for given, weight in weights.items():
+        name = spelled_number(given)
         if name not in names:
             raise ValueError(
-                f"label_weights names {name!r}, which is not a label of the data; the labels are "
+                f"label_weights names {given!r}, which is not a label of the data; the labels are "
                 f"{', '.join(names[:20])}"
             )
         if not isinstance(weight, Real):
@@ -117,4 +119,7 @@ def _by_kind(
         return found
     every = sorted({label for labels in names.values() for label in labels})
     by_label(given, every)  # refuses unknown labels and weights that are not numbers
-    return {kind: {y: w for y, w in given.items() if y in labels} for kind, labels in names.items()}
+    return {
+        kind: {y: w for y, w in given.items() if spelled_number(y) in labels}
+        for kind, labels in names.items()
+    }
