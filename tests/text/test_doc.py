@@ -98,6 +98,8 @@ def test_tags() -> None:
         doc.with_spans([(0, 4, "A")]).to_tags()
     with pytest.raises(ValueError, match="lie over each other"):
         doc.with_spans([(0, 5, "A"), (3, 5, "B")]).to_tags()
+    with pytest.raises(ValueError, match="has the label 'O', which stands for what is in no span"):
+        doc.with_spans([(0, 5, "O")]).to_tags()
     with pytest.raises(ValueError, match="has no tokens, and to_tags"):
         Doc("ab").to_tags()
 

@@ -139,6 +139,11 @@ class Doc:
             first, end = span.tokens
             if not first < end or (begins[first], ends[end - 1]) != (span.start, span.end):
                 raise ValueError(f"{self.name}{span!r} does not fit the tokens: call crfkit.text.align first")
+            if span.label == OUTSIDE:
+                raise ValueError(
+                    f"{self.name}{span!r} has the label {OUTSIDE!r}, which stands for what is in no span: "
+                    "give it another one, or leave the span out"
+                )
             placed.append((first, end, span.label))
         for before, after in pairwise(placed):
             if after[0] < before[1]:

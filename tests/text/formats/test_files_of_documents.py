@@ -86,7 +86,7 @@ def test_brats_spans_in_several_parts(tmp_path: Path) -> None:
     """Parts with no more than a line end between them are one; others are unknown, never outside of spans."""
     text = "left and right arm\nof Ana"
     lines = "T1\tBODY 0 4;15 18\tleft arm\nT2\tBODY 15 18;19 21\tarm of\nT3\tPER 22 25\tAna\n"
-    with pytest.warns(DataWarning, match=r"1 span in several parts \(first in .*a.ann, line 1\)"):
+    with pytest.warns(DataWarning, match=r"1 span in several parts \(first in line 1\)"):
         (doc,) = read(brat(tmp_path, text, lines))
     assert [span.text for span in doc.spans] == ["arm\nof", "Ana"]
     assert doc.known == ((18, 25),)

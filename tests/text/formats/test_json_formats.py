@@ -160,6 +160,12 @@ def test_prodigys_tokens() -> None:
         list(read(lines({"text": "a", "tokens": ["a"], "answer": "accept"})))
 
 
+def test_prodigys_examples_that_wait_for_a_person_are_not_known() -> None:
+    waiting = {"text": "Ana", "tokens": [{"text": "Ana", "start": 0, "end": 3, "id": 0}]}
+    docs = read(lines(waiting, waiting | {"answer": "accept"}, waiting | {"spans": []}), "prodigy")
+    assert [doc.known for doc in docs] == [(), None, None]
+
+
 # ---- Label Studio
 
 
@@ -198,6 +204,7 @@ def test_label_studio_counts_what_is_no_span() -> None:
     rows = lines(
         task("Ana ran", region(0, 3, "Ana", "PER"), {"type": "choices", "value": {"choices": ["x"]}}),
         task("Ana ran", region(0, 2, "Ana", "PER")),
+        task("Ana ran", {"type": "labels", "value": {"start": 0, "end": 3, "text": "Ana"}}),
         {"id": 3, "data": {"image": "x.png", "n": 1}, "annotations": []},
     )
     docs = read(rows)
@@ -205,9 +212,10 @@ def test_label_studio_counts_what_is_no_span() -> None:
         list(docs)
     message = str(caught[0].message)
     for part in (
-        "1 region of type choices (first in input, line 1, task 1)",
-        "1 span whose text is another (first in input, line 2, task 1)",
-        "line 3",
+        "1 region of type choices (first in line 1, task 1)",
+        "1 span whose text is another (first in line 2, task 1)",
+        "1 region without a label (first in line 3, task 1)",
+        "line 4",
     ):
         assert part in message
 
@@ -232,10 +240,10 @@ def test_label_studio_counts_drafts_and_what_a_page_alone_has() -> None:
     assert (first.known, second.spans, second.known) == (None, (), ())  # what was lost is no false O
     message = str(caught[0].message)
     for part in (
-        "1 draft (first in input, line 1, task 1)",
-        "1 prediction beside an annotation (first in input, line 1, task 1)",
-        "1 region of type hypertextlabels without a place in the text (first in input, line 1, task 8)",
-        "1 region without a label (first in input, line 1, task 8)",
+        "1 draft (first in line 1, task 1)",
+        "1 prediction beside an annotation (first in line 1, task 1)",
+        "1 region of type hypertextlabels without a place in the text (first in line 1, task 8)",
+        "1 region without a label (first in line 1, task 8)",
     ):
         assert part in message
     assert [span.text for doc in read(lines(small)) for span in doc.spans] == ["ran"]
@@ -264,6 +272,11 @@ def test_label_studios_text_may_have_any_name() -> None:
     known["data"] = {"review": "Ana ran", "n": 1}
     first, second = read(lines(known, {"data": {"review": "Bo sat", "by": "Ana"}, "annotations": []}))
     assert (first.text, second.text, second.meta) == ("Ana ran", "Bo sat", {"by": "Ana"})
+    known["data"] = {"url": "http://x", "review": "Ana ran"}  # of two, the one that has what the regions say
+    assert [doc.text for doc in read(lines(known))] == ["Ana ran"]
+    known["data"]["copy"] = "Ana ran"
+    with pytest.raises(DataError, match=r"no document has a text.*text='\.\.\.'"):
+        list(read(lines(known)))
 
 
 def test_label_studios_small_json() -> None:

@@ -163,7 +163,7 @@ def test_a_line_of_100_mb_is_refused_or_read_in_bounded_memory(name: str) -> Non
 def test_documents_without_text_are_counted() -> None:
     rows = b'{"text": "a", "label": []}\n{"label": [[0, 1, "X"]]}\n{"label": []}\n'
     docs = read(io.BytesIO(rows))
-    with pytest.warns(DataWarning, match=r"input: 2 documents without text \(first in input, line 2\)"):
+    with pytest.warns(DataWarning, match=r"input: 2 documents without text \(first in line 2\)"):
         assert [doc.text for doc in docs] == ["a"]
     assert docs.remarks.counts == {"document without text": 2}
     with pytest.raises(DataError, match=r"no document has a text.*text='\.\.\.'"):

@@ -244,6 +244,8 @@ def test_rows_in_memory() -> None:
     assert (doc.known, doc.labels) == (((2, 3),), ("X", None))
     (doc,) = read([{"tokens": ["a", "b"], "tags": ["DET", "NOUN"]}])
     assert (doc.labels, doc.spans) == (("DET", "NOUN"), ())
+    bare = read([{"tokens": ["a"]}, {"tokens": ["a"], "ner_tags": None}, {"tokens": ["a"], "tags": ["O"]}])
+    assert [doc.known for doc in bare] == [(), (), None]
 
 
 def test_rows_of_tables_and_parquet(tmp_path: Path) -> None:
@@ -347,6 +349,6 @@ def test_conllu_has_names_of_entities_in_misc() -> None:
     rows = ["name=B-PER", "SpaceAfter=No|name=O", "name=Ana|Entity=(1-person-2)"]
     text = "".join(f"{i}\tw{i}\t_\tX\t_\t_\t_\t_\t_\t{misc}\n" for i, misc in enumerate(rows, 1))
     docs = read(io.BytesIO(text.encode()), "conllu")
-    with pytest.warns(DataWarning, match=r"1 Entity in MISC \(first in input, line 3\)"):
+    with pytest.warns(DataWarning, match=r"1 Entity in MISC \(first in line 3\)"):
         (doc,) = docs
     assert [(span.text, span.label) for span in doc.spans] == [("w1", "PER")]

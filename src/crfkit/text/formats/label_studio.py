@@ -36,7 +36,7 @@ def _read(source: Input, options: Options, remarks: Remarks) -> Iterator[Doc]:
         with placed(source, line):
             data = _data(record)
             results, annotated = _results(record, place, remarks)
-            named = _text_field(data, options.text or before, any(map(_labels, results)))
+            named = _text_field(data, options.text or before, results)
             if named is None:
                 remarks.add(NO_TEXT, place)
                 continue
@@ -58,12 +58,21 @@ def _data(record: dict[str, Any]) -> dict[str, Any]:
     return record["data"]
 
 
-def _text_field(data: dict[str, Any], known: str | None, has_spans: bool) -> str | None:
-    """Return the field of the text: the known one, else "text", else the only string that has spans."""
+def _text_field(data: dict[str, Any], known: str | None, results: list[dict[str, Any]]) -> str | None:
+    """Return the field of the text: the known one, else "text", else the only string that has the spans."""
     if isinstance(data.get(known or "text"), str):
         return known or "text"
+    if known is not None or not any(map(_labels, results)):
+        return None
     texts = [key for key, value in data.items() if isinstance(value, str)]
-    return texts[0] if known is None and has_spans and len(texts) == 1 else None
+    fitting = texts if len(texts) == 1 else [key for key in texts if _fits(data[key], results)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fits(text: str, results: list[dict[str, Any]]) -> bool:
+    """Return whether regions say what the text has in their places."""
+    said = _spans(results, text, "", Remarks())[1]
+    return bool(said) and not misfits(text, said, FORMAT.unit)[1]
 
 
 def _results(record: dict[str, Any], place: str, remarks: Remarks) -> tuple[list[Any], bool]:
@@ -101,7 +110,7 @@ def _are_regions(value: Any) -> bool:
 def _labels(region: dict[str, Any]) -> list[Any] | None:
     """Return the labels of a region; None where it is no region of a text."""
     kind, value = region.get("type"), region.get("value")
-    found = value.get(kind) if isinstance(value, dict) and kind in _OF_TEXT else None
+    found = value.get(kind, []) if isinstance(value, dict) and kind in _OF_TEXT else None
     return found if isinstance(found, list) else None
 
 

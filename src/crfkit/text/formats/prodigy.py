@@ -2,7 +2,8 @@
 
 Examples that were rejected or ignored have nothing that is known: no spans, and no tokens outside of spans;
 what was proposed stays in ``meta``. Where a yes or no was asked for one span (``_is_binary``, or the view
-``ner`` of older versions), nothing else in the text is known.
+``ner`` of older versions), nothing else in the text is known. Nothing is of what has neither an answer nor
+spans: it waits for a person.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def _read(source: Input, options: Options, remarks: Remarks) -> Iterator[Doc]:
                 parts |= {"spans": (), "known": ()}
             elif record.get("_is_binary", record.get("_view_id") == "ner") and parts["spans"]:
                 parts["known"] = [span[:2] for span in parts["spans"]]
+            elif not {"answer", "spans"} & record.keys():
+                parts["known"] = ()
             if (tokens := record.get("tokens")) is not None:
                 parts["tokens"] = [(token["start"], token["end"]) for token in _objects(tokens)]
             if isinstance(name := meta.pop("id", None), str):

@@ -59,10 +59,10 @@ class Docs:
             raise DataError(
                 self._name(),
                 None,
-                f"no document has a text: {remarks}; name the field that has it, text='...'",
+                f"no document has a text: {remarks.told(self._name())}; name its field, text='...'",
             )
         if remarks:
-            warn_about(f"{shown(self._name())}: {remarks}", DataWarning)
+            warn_about(f"{shown(self._name())}: {remarks.told(self._name())}", DataWarning)
 
     def _name(self) -> str:
         place = self._source

@@ -71,6 +71,10 @@ class Remarks:
         self.counts[what] = self.counts.get(what, 0) + times
         self.first.setdefault(what, where)
 
+    def told(self, source: str) -> str:
+        """Return what there is to say of a file, whose name goes without saying."""
+        return str(self).replace(f"(first in {shown(source)}, ", "(first in ")
+
     def __bool__(self) -> bool:
         return bool(self.counts)
 

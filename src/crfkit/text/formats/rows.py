@@ -2,9 +2,10 @@
 
 A row has ``tokens`` (or ``words``) and ``ner_tags`` (or ``ner``, ``tags``, ``labels``): names of tags, or
 numbers, whose names come from the features of the data set, from a Parquet file that keeps them, or from
-``names=[...]``; -100 is not known. ``pos_tags`` (``upos``, ``xpos``) are labels of tokens, and so are tags
-that spell no spans. The text is that of the row, if it has one, else its tokens with blanks between them.
-Rows in memory are a data set, a list of mappings, or a table (Arrow, pandas, Polars).
+``names=[...]``; -100 is not known, and no token is of a row without tags. ``pos_tags`` (``upos``, ``xpos``)
+are labels of tokens, and so are tags that spell no spans. The text is that of the row, if it has one, else
+its tokens with blanks between them. Rows in memory are a data set, a list of mappings, or a table (Arrow,
+pandas, Polars).
 """
 
 from __future__ import annotations
@@ -131,6 +132,7 @@ def _doc(row: Mapping[str, Any], names: Names) -> Doc:
         {*tags} <= {"O", None} or are_tags(one for one in tags if one is not None)
     )
     used = {tokens, kind, labels_kind, "id", "text", "offsets"}
+    unseen = tags is None and labels is None
     if not of_spans and labels is None:
         labels, tags = tags, None
     found = spelled([one or "O" for one in tags]) if tags is not None and of_spans else []
@@ -141,7 +143,7 @@ def _doc(row: Mapping[str, Any], names: Names) -> Doc:
         labels=labels,
         id=as_id(row.get("id")),
         meta={str(name): value for name, value in row.items() if name not in used},
-        known=None if tags is None or None not in tags else _known(offsets, tags),
+        known=() if unseen else None if tags is None or None not in tags else _known(offsets, tags),
     )
 
 
