@@ -47,6 +47,12 @@ def test_help_keeps_examples_and_lets_text_flow(name: str) -> None:
         assert len(full) + 1 + len(following.split()[0]) > 80 - 6
 
 
+def test_no_summary_of_a_command_is_cut() -> None:
+    summaries = run("--help").stdout.split("Commands:")[1]
+    assert "Serve models" in summaries
+    assert "..." not in summaries
+
+
 def test_help_uses_a_wider_page() -> None:
     lines = on_a_terminal(120, "train", "--help").splitlines()
     assert 90 < max(map(len, lines)) <= 100

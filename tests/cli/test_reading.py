@@ -86,7 +86,7 @@ def test_data_without_labels_are_not_judged(folder: Path, tmp_path: Path, column
         "reads it as input" in run("evaluate", folder / "m.crf", bare, "--label-column", "0", status=2).stderr
     )
     told = run("tag", folder / "t.crf", bare, "--given", status=2).stderr
-    assert ("t.crf reads" if columns == 2 else "t.crf was trained on 3 and reads 2 or 3") in told
+    assert ("t.crf reads" if columns == 2 else "t.crf was trained on 3, so that 2 or 3") in told
     out = tmp_path / "m"
     told = run("train", folder / "train.txt", "-o", out, "--dev", bare, "-q", status=2).stderr
     assert "bare.txt: the column" in told

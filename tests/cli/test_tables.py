@@ -110,3 +110,22 @@ def test_rows_of_other_widths_name_the_line(tmp_path: Path) -> None:
     data.write_text(text("\t") + "4\tx\n")
     told = run("train", data, "-o", tmp_path / "m", *TRAINED, "--separator", "tab", status=2).stderr
     assert f"{data}, line 7: has 2 columns, expected 3 as on the first line" in told
+
+
+def test_columns_without_the_names_of_training_are_told_which_to_give(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(text("\t"))
+    run("train", tmp_path / "a.tsv", "-o", tmp_path / "m", *TRAINED)
+    for name, lines, told in (
+        ("b.txt", "Ana\nran\n", "name the columns with --columns (--columns word)"),
+        ("b.txt", "Ana B\nran O\n", "name the columns with --columns (--columns word,label)"),
+        ("b.tsv", "form\ttag\nAna\tB\n", "rename them in the file, or give --no-header"),
+    ):
+        (tmp_path / name).write_text(lines)
+        assert told in run("tag", tmp_path / "m", tmp_path / name, status=2).stderr
+    (tmp_path / "raw.txt").write_text("Ana ran\nBo sat down\n")
+    told = run("tag", tmp_path / "m", tmp_path / "raw.txt", status=2).stderr
+    assert "line 2: has 3 columns" in told
+    assert "give --text --tokenizer words where it is raw text" in told
+    assert (
+        run("tag", tmp_path / "m", tmp_path / "raw.txt", "--text", "--tokenizer", "words").stdout is not None
+    )

@@ -191,8 +191,16 @@ def test_the_column_of_sequences_of_parquet_is_found_as_in_a_frame(tmp_path: Pat
     data.write(path, made(), sequence="sentence_id")
     assert list(crfkit.read(path)) == ROWS
     data.write(path, made(), sequence="s")
-    with pytest.raises(DataError, match=r"which column .*give it: sequence='s' \(--sequence-column s\)"):
+    with pytest.raises(DataError, match=r"no column numbers .*--sequence-column NAME\)"):
         crfkit.read(path)
+
+
+def test_a_frame_with_a_sequence_in_each_row_is_told_how_to_learn_from_it() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"tokens": [["a", "b"], ["c"]], "tags": [["X", "Y"], ["X"]]})
+    with pytest.raises(DataError, match=r"give the columns, as in fit\(frame\['tokens'\], frame\['tags'\]\)"):
+        crfkit.read(frame)
+    assert crfkit.ChainCRF().fit(frame["tokens"], frame["tags"]).predict([["c"]]) == [["X"]]
 
 
 @pytest.mark.slow

@@ -69,6 +69,15 @@ def test_write_packs_by_name_with_the_same_bytes(tmp_path: Path) -> None:
     assert gzip.decompress((tmp_path / "y.jsonl.gz").read_bytes()) == b'{"0": ["a"], "1": ["b"]}\n'
 
 
+def test_a_name_in_tsv_asks_for_tabs(tmp_path: Path) -> None:
+    made = Columns.from_rows([[("New York", "B"), ("is", "O")]])
+    data.write(tmp_path / "a.tsv", made)
+    assert (tmp_path / "a.tsv").read_bytes() == b"New York\tB\nis\tO\n\n"
+    assert list(data.stream(tmp_path / "a.tsv"))[0].sequence(0) == made.sequence(0)
+    with pytest.raises(ValueError, match=r"or a name in \.tsv"):
+        data.write(tmp_path / "a.txt", made)
+
+
 def test_write_refuses_the_wrong_kind_of_data() -> None:
     with pytest.raises(ValueError, match="format crfsuite holds attributes"):
         written(Columns.from_rows([[("a",)]]), "crfsuite")

@@ -270,6 +270,9 @@ def test_tag_refuses_and_can_be_forced(folder: Path, tmp_path: Path) -> None:
 def test_a_model_without_a_recipe_that_is_fed_with_columns_is_refused(folder: Path) -> None:
     done = run("tag", folder / "m.crfsuite", folder / "train.txt", status=2)
     assert "positions of the data have no attributes" in done.stderr  # a line without TAB is a label
+    done = run("tag", folder / "m.crfsuite", text="The dog barks.\n", status=2)
+    assert "the first position of the data has no attributes" in done.stderr
+    assert not done.stdout
     (folder / "tabs.txt").write_text(text(WORDS).replace(" ", "\t"))
     done = run("tag", folder / "m.crfsuite", folder / "tabs.txt", status=2)
     assert "of 273 attributes of the data, such as 'N', 'D', the model knows none" in done.stderr

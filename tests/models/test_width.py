@@ -51,9 +51,7 @@ def test_a_sentence_on_one_line_is_not_one_token(folder: Path, tmp_path: Path) -
     line.write_text("\n\n123 Main St Springfield IL 62701\n")
     for command in (["tag"], ["rank"], ["explain"], ["evaluate"]):
         told = run(*command, folder / "two.crf", line, status=2).stderr
-        assert (
-            f"{line}, line 3: has 6 columns, but {folder}/two.crf was trained on 2 and reads 1 or 2" in told
-        )
+        assert f"{line}, line 3: has 6 columns, but {folder}/two.crf was trained on 2, so that 1 or 2" in told
         assert "one token to a line" in told
 
 
@@ -69,7 +67,7 @@ def test_data_kept_on_disk_know_their_columns_too(folder: Path, width: int) -> N
     wider = [[(*row, "Z") for row in rows] for rows in ROWS]
     told = run("tag", folder / "three.crf", text=text(width, wider), status=2).stderr
     assert f"line 1: has {width} column{'s' * (width > 1)}, but {folder}/three.crf was trained on 3" in told
-    assert "reads 2 or 3;" in told
+    assert "so that 2 or 3 can be read;" in told
 
 
 def test_columns_are_found_by_name_whatever_else_there_is(folder: Path) -> None:
@@ -83,7 +81,7 @@ def test_without_labels_that_came_first_numbers_would_mean_other_columns(folder:
     assert run("tag", folder / "first.crf", text=text(3)).stdout
     told = run("tag", folder / "first.crf", text=text(2), status=2).stderr
     assert "has 2 columns" in told
-    assert "reads 3" in told
+    assert "so that 3 can be read" in told
 
 
 def test_dev_data_have_the_columns_of_training(folder: Path, tmp_path: Path) -> None:
@@ -118,7 +116,7 @@ def test_python_rows_and_columns_are_checked(folder: Path) -> None:
     wrong = [("the", "D", "X"), ("dog", "N", "Y")]
     for X in ([wrong], Columns.from_rows([wrong])):
         with pytest.raises(
-            ValueError, match="X has 3 columns, but the model was trained on 2 and reads 1 or 2"
+            ValueError, match="X has 3 columns, but the model was trained on 2, so that 1 or 2"
         ):
             model.predict(X)
     with_names = Columns.from_rows([wrong], names=["0", "pos", "tag"])
@@ -132,7 +130,7 @@ def test_an_estimator_reads_the_columns_of_its_fit() -> None:
     crf = ChainCRF(features="0[0]; 1[0]", stop=Stop(max_iterations=20)).fit(X, y)
     assert crf.predict(X) == y
     assert crf.model_.predict([[*rows] for rows in ROWS]) == y  # a column of labels behind them
-    with pytest.raises(ValueError, match="X has 4 columns, but the model was trained on 2 and reads 2 or 3"):
+    with pytest.raises(ValueError, match="X has 4 columns, but the model was trained on 2, so that 2 or 3"):
         crf.predict([[(*row, "Z") for row in rows] for rows in ROWS])
     words = ChainCRF(features="0[0]", stop=Stop(max_iterations=20)).fit(
         [[w for w, _ in rows] for rows in X], y

@@ -42,6 +42,8 @@ def client(places: dict[str, str]) -> Client:
         (b"{}", 422, "has none of them", {}),
         (b'{"text":"a","tokens":[]}', 422, "has text and tokens", {}),
         (b'{"tokens":["a"]}', 422, "for one write [[...]]", {"field": "tokens", "sequence": 0}),
+        (b'{"items":[{"w":"a"}]}', 422, "for one write [[...]]", {"field": "items", "sequence": 0}),
+        (b'{"columns":[["a"]]}', 422, 'for one write [{"word"', {"field": "columns", "sequence": 0}),
         (b'{"tokens":[["a",1]]}', 422, "got `int`", {"field": "tokens", "sequence": 0, "token": 1}),
         (b'{"texts":["a",null]}', 422, "got `null`", {"field": "texts", "text": 1}),
         (b'{"textes":["a"]}', 422, "unknown field `textes`", {}),

@@ -34,11 +34,11 @@ def card(
     reading: LabeledData,
     running: Running,
 ) -> None:
-    """Print a card of a model: labels, training, scores, and how to use it.
+    """Print a card of a model, for those who will use it.
 
-    The page is Markdown, with the front matter that Hugging Face reads. All scores are measured on INPUT, and
-    digests identify both files. License and notes are those of the model file (crfkit convert --license,
-    --notes).
+    It has labels, training, scores, and how to use the model. The page is Markdown, with the front matter
+    that Hugging Face reads. All scores are measured on INPUT, and digests identify both files. License
+    and notes are those of the model file (crfkit convert --license, --notes).
 
     For example:
 

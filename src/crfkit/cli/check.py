@@ -29,12 +29,13 @@ def check(
     reading: LabeledData,
     running: Running,
 ) -> None:
-    """Say what looks wrong in labeled data; exit status 1 if something does.
+    """Say what looks wrong in labeled data.
 
-    It prints counts of labels, and findings with their lines: invalid tags such as O I-PER; a few labels
-    that are not tags, where others are; a first line that looks like a header; a file that is one giant
-    sequence; labels that only occur in a later file; sequences that also stand in the first file; in
-    documents, spans that cut tokens, overlap or lie outside of the text.
+    The exit status is 1 if something does. It prints counts of labels, and findings with their lines:
+    invalid tags such as O I-PER; a few labels that are not tags, where others are; a first line that
+    looks like a header; lines that look like comments; a file that is one giant sequence; labels that
+    only occur in a later file; sequences that also stand in the first file; in documents, spans that cut
+    tokens, overlap or lie outside of the text.
 
     For example:
 
@@ -99,7 +100,7 @@ def _print(findings: Findings) -> None:
         print(f"{shown(path)}: {counted(file.sequences, 'sequence')}, {counted(file.positions, 'position')}")
         common = file.labels.most_common()
         for label, times in common[:_SHOWN]:
-            print(f"  {times:>10,}  {shown(label)}")
+            print(f"  {times:>10,}  {shown(label) or '(unknown)'}")
         if len(common) > _SHOWN:
             print(f"  {'':>10}  {len(common) - _SHOWN:,} more labels, the rarest {shown(common[-1][0])}")
     for kind, what in findings.found:

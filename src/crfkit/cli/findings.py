@@ -69,7 +69,10 @@ class Findings:
             return
         place = part.place(label_of(part, label))
         if len(part.names) < 2:
-            raise ValueError(f"{path} has one column, expected tokens and labels; add a column of labels")
+            raise ValueError(
+                f"{path} has one column, expected tokens and labels; add a column of labels, or say what lies "
+                "between columns (--separator)"
+            )
         names = part.alphabets[place].strings()
         ids, others = part.ids[place].tolist(), [ids for c, ids in enumerate(part.ids) if c != place]
         strings = [alphabet.strings() for c, alphabet in enumerate(part.alphabets) if c != place]

@@ -58,9 +58,10 @@ def infer(
     *,
     running: Running,
 ) -> None:
-    """Answer a query about a graphical model: Z, marginals or best labels.
+    """Answer a query about a graphical model.
 
-    The answer has the format of the UAI competitions. Standard error says how it was found: the method,
+    It asks for Z, marginals or best labels (--query). The answer has the format of the UAI competitions.
+    Standard error says how it was found: the method,
     whether it is exact, and bounds. With --json all of that is in the answer.
 
     For example:

@@ -93,7 +93,7 @@ def new(
     name: Annotated[str, typer.Argument(help="The project: a folder of this name is made.")],
     quiet: Quiet = False,
 ) -> None:
-    """Make a small project that trains a model and ships it as a package.
+    """Make a small project that trains and ships a model.
 
     It has data, a script that trains, a package with the model, and tests. The data are made-up addresses, to
     be replaced by your own. The package loads its model when it is first used; it installs as a wheel.

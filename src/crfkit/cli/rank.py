@@ -26,12 +26,12 @@ def rank(
     reading: Data,
     running: Running,
 ) -> None:
-    """Print sequences, the most uncertain first: those are worth a label.
+    """Print sequences, those that are worth a label first.
 
-    Columns are the number of the sequence in the input (from 1), its uncertainty, and its words (the
-    first column). Settles & Craven (2008) compare the methods: least-confidence is 1 minus the
-    probability of the best label sequence, margin compares the two best, entropy looks at all, and
-    density favors sequences that resemble many others.
+    The most uncertain come first. Columns are the number of the sequence in the input (from 1), its
+    uncertainty, and its words (the first column). Settles & Craven (2008) compare the methods:
+    least-confidence is 1 minus the probability of the best label sequence, margin compares the two best,
+    entropy looks at all, and density favors sequences that resemble many others.
 
     For example:
 

@@ -29,7 +29,10 @@ def extractor_for(
     label = label_of(read, label)
     place = read.place(label)
     if len(read.names) < 2:
-        raise ValueError(f"{read.source} has one column, expected tokens and labels; add a column of labels")
+        raise ValueError(
+            f"{read.source} has one column, expected tokens and labels; add one of labels, or say what lies "
+            "between columns (--separator)"
+        )
     recipe = recipe or default_recipe(columns_read(read, place), target.segmental, tables)
     if recipe.segmental and not target.segmental:
         raise ValueError(

@@ -34,7 +34,7 @@ def reproduce(
     *,
     running: Running,
 ) -> None:
-    """Run an experiment of a paper and report its numbers beside ours.
+    """Run an experiment of a paper, and compare its numbers.
 
     The folder gets report.md, figures (with matplotlib) and results.json, which is written after every
     number: after Ctrl-C the same command resumes. --json prints results.json.

@@ -42,7 +42,7 @@ def serve(
     *,
     flags: Flags,
 ) -> None:
-    """Serve models over HTTP: texts or tokens in, labels and spans out.
+    """Serve models over HTTP, for programs and for tools.
 
     POST /v1/models/NAME/tag labels; /docs lists all requests. A model is reloaded when its file
     is replaced, and no request fails; SIGHUP reloads all. SIGTERM lets running requests finish. Texts are

@@ -36,7 +36,7 @@ def show(
         bool, option("Output", "--quiet", "-q", help="Print sizes and training only, no tables.")
     ] = False,
 ) -> None:
-    """Print what is in a model: sizes, strongest weights, training.
+    """Print sizes, strongest weights and training of a model.
 
     It also prints labels, transitions, constraints, the recipe, notes and the license.
 

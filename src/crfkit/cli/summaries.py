@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,7 +49,9 @@ def training_lines(training: Mapping[str, Any]) -> list[tuple[str, str]]:
     if training["seconds"] is not None:  # files do not say
         took += f", {training['seconds']:.1f} s"
     made = [("trained by", f"{training['optimizer']}, {took}")]
-    made.append(("objective", f"{training['objective']}: {training['loss']}"))
+    given = re.sub(r"(, )?\w+=None", "", training["objective"])  # without what nobody asked for
+    loss = "unknown" if training["loss"] is None else f"{training['loss']:,.6g}"
+    made.append(("objective", f"{given}: {loss}"))
     if training["metric"]:
         score = "unknown" if training["score"] is None else f"{training['score']:.4f}"
         made.append(("dev", f"{training['metric']} {score}"))

@@ -102,13 +102,14 @@ def text_page(
 
 @contextmanager
 def hinting(model: SequenceModel) -> Iterator[None]:
-    """Name --text where data cannot be read as columns, and the model reads raw text."""
+    """Name --text where data cannot be read as columns, and the model reads raw text, or could."""
     try:
         yield
     except DataError as error:
-        if model.text is None or not isinstance(error.line, int):
+        if not isinstance(error.line, int) or model.recipe is None or len(model.recipe.columns) > 1:
             raise
-        raise ValueError(f"{error}; give --text where it is raw text") from None
+        cut = "" if model.text is not None else " --tokenizer words"
+        raise ValueError(f"{error}; give --text{cut} where it is raw text") from None
 
 
 def _lines(path: str, encoding: str | None) -> Iterator[tuple[int, list[str]]]:

@@ -39,7 +39,7 @@ def check_gold(block: Columns, label: str | int | None, recipe: Recipe | None, w
     try:
         place = block.place(-1 if label is None else label)
     except ValueError as error:
-        raise ValueError(f"{error}; {REMEDY}") from None
+        raise ValueError(f"{error}; {REMEDY}, or all columns with --columns") from None
     if recipe is not None and place in [place_of(block, name) for name in recipe.columns]:
         raise ValueError(
             f"{block.source}: the column {block.names[place]!r} would be taken for the labels, but {who} "
@@ -114,6 +114,7 @@ class Tagger:
                     f"{self.source} makes attributes of the columns {reads} by itself, but the data have "
                     "attributes already (CRFsuite's or MALLET's text, items in JSON lines); give columns"
                 )
+            self._read.watch.begin(block)
             return self.model.batch_of(block, watch=self._read.watch)
         if recipe is None:
             raise ValueError(
@@ -131,7 +132,7 @@ class Tagger:
                 continue
             remedy = "give data with as many columns as in training"
             if not name.isdigit():
-                remedy = "name the columns with --columns"
+                remedy = self._named(block, needed)
             if self.model.text is not None:
                 remedy += ", or give --text where it is raw text"
             raise ValueError(
@@ -139,6 +140,15 @@ class Tagger:
                 f"{', '.join(block.names)}; {remedy}"
             )
         check_width(block, self.model.extractor, self.source)
+
+    def _named(self, block: Columns, needed: Sequence[str]) -> str:
+        """Return how the columns can get the names that the model reads."""
+        if block.headed:
+            return "rename them in the file, or give --no-header where its first line is a token"
+        label = self.label if isinstance(self.label, str) and not self.label.isdigit() else "label"
+        names = [*needed, label] if len(block.names) > len(needed) else needed
+        such = f" (--columns {','.join(names)})" if len(names) == len(block.names) else ""
+        return f"name the columns with --columns{such}"
 
     def gold(self, block: Columns | Dataset) -> list[str | None]:
         """Return the gold labels of all positions of a block; None where there is none."""

@@ -9,7 +9,7 @@ from crfkit.data.assemble import concatenate
 from crfkit.data.dataset import Dataset
 from crfkit.data.formats.columns import Columns
 from crfkit.data.formats.record import FormatOptions
-from crfkit.data.formats.registry import DEFAULTS, by_name, find, names
+from crfkit.data.formats.registry import DEFAULTS, by_name, ends_in, find, names
 from crfkit.data.reading import Options
 from crfkit.data.sink import write_bytes
 from crfkit.data.source import Place
@@ -39,7 +39,8 @@ def write(
         One of `crfkit.data.FORMATS`, save conllu; None goes by the name (``.jsonl``, ``.csv``,
         ``.parquet``), then by the data: columns or crfsuite.
     separator
-        The one character between columns; None is a blank, of CSV a comma.
+        The one character between columns; None is a blank, of CSV a comma, and a TAB where the name ends in
+        ``.tsv``.
     sequence
         The column of a table that numbers the sequences, by default "sequence".
 
@@ -51,6 +52,8 @@ def write(
     >>> out.getvalue()
     b'the D\n\ndog N\n\n'
     """
+    if separator is None and format in (None, "columns") and ends_in(path, ".tsv"):
+        separator = "\t"
     options = Options(format, FormatOptions(separator=separator, sequence=sequence))
     if format is not None:
         _writer(format)

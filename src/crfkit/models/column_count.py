@@ -6,6 +6,7 @@ line would be one token. Columns that a recipe finds by name may stand among any
 
 from __future__ import annotations
 
+from crfkit._safe.printable import counted
 from crfkit.data.dataset import ExtractorSpec
 from crfkit.data.formats.columns import Columns
 from crfkit.errors import DataError
@@ -44,11 +45,13 @@ def check_width(
     if not fine or found in fine or named:
         return
     what = (
-        f"has {found} column{'s' if found > 1 else ''}, but {who} {trained} {made_by.width} and reads "
-        f"{' or '.join(map(str, fine))}; "
-        "write one token to a line, with the columns of training, or give separator (--separator) where "
-        "something else lies between them"
+        f"has {counted(found, 'column')}, but {who} {trained} {made_by.width}, so that "
+        f"{' or '.join(map(str, fine))} can be read"
     )
     if not columns.source:
-        raise ValueError(f"X {what}")
+        raise ValueError(f"X {what}; give tokens with the columns of training")
+    what += (
+        "; write one token to a line, with the columns of training, or give separator (--separator) where "
+        "something else lies between them"
+    )
     raise DataError(columns.source, columns.lines.of(0) if columns.lines and len(columns) else None, what)

@@ -2,8 +2,9 @@
 
 A model that knows next to none of the attributes of data answers from transitions alone, and nobody would see
 it. Counted are occurrences of attributes, of the first data that have 200 of them; fewer than 2 % known is a
-warning. Not counted is what models know of any data: attributes of positions at the ends of sequences (marks
-of beginnings and ends, padding of windows), where there are others, and attributes of every position (bias).
+warning, and so is a file whose first data have none at all. Not counted is what models know of any data:
+attributes of positions at the ends of sequences (marks of beginnings and ends, padding of windows), where
+there are others, and attributes of every position (bias).
 """
 
 from __future__ import annotations
@@ -135,12 +136,25 @@ class Watch:
         self.done = len({*first}.difference(first[: int(after.attr_ptr[1])])) >= _DIFFERENT
         return self.done
 
+    def begin(self, data: Dataset) -> None:
+        """Warn where a file begins with data that have no attributes at all, as raw text has none."""
+        if not (self.done or self._all or self.bare or len(data.batch.attr)):
+            self._warn_of_bare(data.batch.positions)
+
+    def _warn_of_bare(self, positions: int) -> None:
+        self.done = True
+        have = (
+            "the first position of the data has"
+            if positions == 1
+            else f"the first {positions:,} positions of the data have"
+        )
+        self._warn(f"{have} no attributes")
+
     def _bare(self, positions: int, attributes: int) -> bool:
         """Return whether data have no attributes at all; warn, where that is so from the first ones on."""
         self.bare += 0 if attributes else positions
         if self.bare >= _OCCURRENCES and not self._all and not attributes:
-            self.done = True
-            self._warn(f"the first {self.bare:,} positions of the data have no attributes")
+            self._warn_of_bare(self.bare)
         return not attributes
 
     def _add(self, seen: int, after: Batch, within: Bools, some: Alphabet | tuple[()] = ()) -> None:

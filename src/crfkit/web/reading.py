@@ -62,9 +62,14 @@ def decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
 
 
 def _remedy(told: str) -> str:
-    if "`$.tokens[" in told and "got `str`" in told and told.count("[") == 1:
-        return "; tokens is a list of sequences: for one write [[...]]"
-    return ""
+    """Return what to write where one sequence is given for a list of them."""
+    field, _, place = told.partition("`$.")[2].partition("[")
+    if place.count("]") != 1 or not place.endswith("]`"):
+        return ""
+    if field == "columns":
+        return '; columns is a list of sequences: for one write [{"word": ["a", "b"]}]'
+    one = {"tokens": "got `str`", "items": "got `object`"}.get(field)
+    return f"; {field} is a list of sequences: for one write [[...]]" if one and one in told else ""
 
 
 def _where(told: str) -> dict[str, Any]:

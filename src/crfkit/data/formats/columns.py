@@ -338,7 +338,7 @@ def _unfit(string: str, format: str, separator: str | None, last: bool) -> str:
     if separator is not None:
         return f"holds the separator {separator!r}; choose another one" if separator in string else ""
     if not string or " " in string or "\t" in string:
-        return 'is empty or holds a blank; choose a separator, as in separator="\\t"'
+        return 'is empty or holds a blank; choose a separator, as in separator="\\t", or a name in .tsv'
     if format == "wapiti" and any(c in string for c in "\v\f\r"):
         return "holds white space, at which Wapiti would split it"
     return ""

@@ -73,7 +73,15 @@ def by_name(path: Any) -> Format | None:
     >>> by_name("x.csv.gz").name, by_name("x.txt")
     ('csv', None)
     """
-    if not isinstance(path, str | os.PathLike):
-        return None
-    bare = os.fspath(path).removesuffix(".gz")
-    return next((one for one in records() if one.endings and bare.endswith(one.endings)), None)
+    return next((one for one in records() if one.endings and ends_in(path, *one.endings)), None)
+
+
+def ends_in(path: Any, *endings: str) -> bool:
+    """Return whether a file is named and its name has one of these endings, ``.gz`` aside.
+
+    Examples
+    --------
+    >>> ends_in("x.tsv.gz", ".tsv"), ends_in("x.txt", ".tsv"), ends_in(None, ".tsv")
+    (True, False, False)
+    """
+    return isinstance(path, str | os.PathLike) and os.fspath(path).removesuffix(".gz").endswith(endings)

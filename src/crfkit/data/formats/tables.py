@@ -156,9 +156,16 @@ def _from_cells(
     cells: dict[str, list[Any]], sequence: str | None, columns: Sequence[str] | None, source: str, format: str
 ) -> Columns:
     if sequence is None and (sequence := sequence_in([*cells])) is None:
-        first = next(iter(cells), "id")
-        what = f"which column numbers the sequences? give it: sequence={first!r} (--sequence-column {first})"
-        raise DataError(source, None, f"{what}; there are {', '.join(cells)}")
+        lists = [
+            name for name, column in cells.items() if column and isinstance(column[0], list | np.ndarray)
+        ]
+        if lists:
+            such = ", ".join(f"frame[{name!r}]" for name in lists[:2])
+            what = f"has lists in column {lists[0]!r}, and a row is one token"
+            raise DataError(source, None, f"{what}; give the columns, as in fit({such})")
+        what = f"no column numbers the sequences by its name, of {', '.join(cells)}"
+        remedy = "say which does, as in crfkit.read(frame, sequence='NAME') (--sequence-column NAME)"
+        raise DataError(source, None, f"{what}; {remedy}")
     names = [name for name in cells if name != sequence] if columns is None else list(columns)
     for name in [sequence, *names]:
         if name not in cells:
