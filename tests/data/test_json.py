@@ -70,7 +70,7 @@ def test_json_keeps_empty_sequences() -> None:
         (b'{"tokens": ["a"', "not JSON"),
         (b'["a"]', "expected an object"),
         (b"{}", "no list 'tokens'"),
-        (b'{"tokens": ["a"], "labels": ["O", "O"]}', "2 labels for 1 tokens"),
+        (b'{"tokens": ["a"], "labels": ["O", "O"]}', "has 'labels' of length 2, and 'tokens' of 1"),
         (b'{"tokens": ["a"]}', "no list 'labels'"),
         (b'{"tokens": [1.5], "labels": ["O"]}', "has 1.5 at place 0"),
         (b'{"tokens": "a", "labels": ["O"]}', "no list 'tokens'"),

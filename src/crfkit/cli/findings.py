@@ -70,7 +70,7 @@ class Findings:
         place = part.place(label_of(part, label))
         if len(part.names) < 2:
             raise ValueError(
-                f"{path} has one column, expected tokens and labels; add a column of labels, or say what lies "
+                f"{path} has one column, expected tokens and labels; add one of labels, or say what lies "
                 "between columns (--separator)"
             )
         names = part.alphabets[place].strings()

@@ -270,7 +270,10 @@ def _flat(y: Any, lengths: list[int]) -> list[Any]:
         before = len(flat)
         flat.extend(tags)
         if len(flat) - before != lengths[n]:
-            raise ValueError(f"sequence {n}: X has {lengths[n]} positions, y has {len(flat) - before} labels")
+            raise ValueError(
+                f"sequence {n}: X has {counted(lengths[n], 'position')}, y has "
+                f"{counted(len(flat) - before, 'label')}"
+            )
     if n + 1 != len(lengths):
         raise ValueError(
             f"X has {counted(len(lengths), 'sequence')}, y has {n + 1}: sequence {n + 1} has no labels"

@@ -97,7 +97,8 @@ class Doc:
         found = None if labels is None else tuple(labels)
         if found is not None and len(found) != count:
             raise LabelCountError(
-                f"there are {count} tokens and {len(found)} labels, expected one label for each"
+                f"there are {counted(count, 'token')} and {counted(len(found), 'label')}, expected one label "
+                "for each"
             )
         made = self.__dict__
         made.update(text=text, tokens=offsets, labels=found, id=id, meta=dict(meta or {}), unit=unit)
@@ -187,7 +188,9 @@ class Doc:
         """
         offsets = self._tokens("tags are of tokens")
         if len(tags) != len(offsets):
-            raise ValueError(f"{self.name}there are {len(offsets)} tokens and {len(tags)} tags")
+            raise ValueError(
+                f"{self.name}there are {counted(len(offsets), 'token')} and {counted(len(tags), 'tag')}"
+            )
         found = spans(tags, scheme) if follow_scheme(tags) else runs_of(tags)
         places = offsets.tolist()
         return self._with(

@@ -157,9 +157,8 @@ def check_learnable(
         raise ValueError("the data are empty; training needs at least one position")
     if sure and np.count_nonzero(counts) == 1:
         name = names[int(np.argmax(counts))]
-        raise ValueError(
-            f"all {positions} positions have the label {name!r}: training needs two labels or more"
-        )
+        told = "the only position has" if positions == 1 else f"all {positions} positions have"
+        raise ValueError(f"{told} the label {name!r}: training needs two labels or more")
     if not known and not np.any(counts):
         raise ValueError("no position has a label; training needs some")
 

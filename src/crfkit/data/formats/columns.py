@@ -268,11 +268,11 @@ def parts(
             if names is None and format == "conllu":
                 names = CONLLU
                 if parser.columns != len(names):
-                    what = f"has {parser.columns} columns, expected the {len(names)} of CoNLL-U; give columns"
-                    raise source.error(None, f"{what} as format")
+                    what = f"has {counted(parser.columns, 'column')}, expected the {len(names)} of CoNLL-U"
+                    raise source.error(None, f"{what}; give columns as format")
             if names is not None and len(names) != parser.columns:
-                what = f"has {parser.columns} columns but {len(names)} names were given; give one for each"
-                raise source.error(None, what)
+                what = f"has {counted(parser.columns, 'column')} but {len(names)} names were given"
+                raise source.error(None, f"{what}; give one for each")
         ids, seq_ptr, begin = parser.take()
         if len(seq_ptr) > 1:
             given = names if names is not None else [str(c) for c in range(parser.columns)]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crfkit._safe.printable import counted
 from crfkit.data.alphabet import Alphabet
 from crfkit.data.formats.columns import Columns, check_columns
 from crfkit.data.formats.header import Head, no_column, place_in, sequence_in, warn_of_values
@@ -48,8 +49,8 @@ def read_csv(source: Input, given: FormatOptions) -> Columns:
         except ValueError as error:
             raise source.error(begin, str(error)) from None
     elif len(names) != len(table[0]):
-        what = f"has {len(table[0])} columns but {len(names)} names were given; give one for each"
-        raise source.error(None, what)
+        what = f"has {counted(len(table[0]), 'column')} but {len(names)} names were given"
+        raise source.error(None, f"{what}; give one for each")
     sequence = given.sequence if given.sequence is not None else sequence_in(names)
     place = None if sequence is None else place_in(names, sequence)
     if given.sequence is not None and place is None:
@@ -105,7 +106,7 @@ def _rows(source: Input, separator: str | None) -> tuple[list[list[str]], list[i
                 table.append(row)
                 lines.append(line)
                 if len(row) != len(table[0]):
-                    what = f"has {len(row)} fields, expected {len(table[0])} as in the first row"
+                    what = f"has {counted(len(row), 'field')}, expected {len(table[0])} as in the first row"
                     raise source.error(rows.line_num, what)
             line = rows.line_num + 1
     except csv.Error as error:

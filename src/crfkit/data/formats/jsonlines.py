@@ -196,7 +196,7 @@ class _Tokens:
         lists = [_strings(record.get(key), key) for key in keys]
         for key, one in zip(keys, lists, strict=True):
             if len(one) != len(lists[0]):
-                raise ValueError(f"has {len(one)} {key} for {len(lists[0])} {keys[0]}")
+                raise ValueError(f"has {key!r} of length {len(one)}, and {keys[0]!r} of {len(lists[0])}")
         for column, one in zip(self.columns, lists, strict=True):
             column += one
         self.lengths.append(len(lists[0]))
