@@ -115,6 +115,14 @@ def test_csv_without_commas_without_a_header_and_with_blank_lines() -> None:
     assert ways(b"word,tag\na,X\n\nb,Y\n", format="csv")[0][1] == [[("a", "X")], [("b", "Y")]]
 
 
+def test_an_index_that_pandas_writes_is_left_out_of_csv() -> None:
+    said: list[str] = []
+    text = b",sentence,word,tag\n0,1,Ana,B\n1,1,ran,O\n2,2,Bo,B\n"
+    found = crfkit.read(io.BytesIO(text), "csv", say=said.append)
+    assert (found.names, [*found]) == (("word", "tag"), [[("Ana", "B"), ("ran", "O")], [("Bo", "B")]])
+    assert said == ["input: column 1 has no name, as an index of pandas: it is left out."]
+
+
 def test_what_csv_writes_with_a_separator_comes_back() -> None:
     out = io.BytesIO()
     made = Columns.from_rows([[("a;b", "X"), ("c", "Y")], [("d", "Z")]], names=["word", "tag"])

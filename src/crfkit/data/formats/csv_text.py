@@ -2,7 +2,8 @@
 
 A column says which sequence a token belongs to: ``sequence``, one with a name such as ``sentence_id``, or as
 given; without any, blank lines are between sequences. Instead of commas there may be another separator; where
-the first row has no comma, a semicolon, a TAB or a bar is found by itself.
+the first row has no comma, a semicolon, a TAB or a bar is found by itself. A column without a name, such as
+the index that pandas writes, is left out.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ def read_csv(source: Input, given: FormatOptions) -> Columns:
         if name not in known:
             raise no_column(source, None, name, names)
     if chosen is None:
-        chosen = tuple(name for c, name in enumerate(names) if c != place)
+        chosen = tuple(name for c, name in enumerate(names) if c != place and name)
+        if "" in names and source.say is not None:
+            number = names.index("") + 1
+            source.say(f"{source.name}: column {number} has no name, as an index of pandas: it is left out.")
     if not chosen:
         raise source.error(None, f"{sequence!r} is the only column; give at least one more")
     alphabets = tuple(Alphabet() for _ in names)
