@@ -119,6 +119,7 @@ def test_an_index_that_pandas_writes_is_left_out_of_csv() -> None:
     said: list[str] = []
     text = b",sentence,word,tag\n0,1,Ana,B\n1,1,ran,O\n2,2,Bo,B\n"
     found = crfkit.read(io.BytesIO(text), "csv", say=said.append)
+    assert isinstance(found, Columns)
     assert (found.names, [*found]) == (("word", "tag"), [[("Ana", "B"), ("ran", "O")], [("Bo", "B")]])
     assert said == ["input: column 1 has no name, as an index of pandas: it is left out."]
 

@@ -281,7 +281,7 @@ def test_what_was_learned_from_few_lines_stays_as_others_like_them_come() -> Non
 
 
 def test_what_comes_next_is_of_the_kind_that_came_before() -> None:
-    numbers = [[["D", "N", "V"].index(y) for y in tags] for tags in Y]
+    numbers: Any = [[["D", "N", "V"].index(y) for y in tags] for tags in Y]
     for made, given in ((crf(), X), (HMM(), W)):
         made.partial_fit(given, numbers)
         with pytest.raises(
