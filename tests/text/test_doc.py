@@ -116,7 +116,7 @@ def test_tags() -> None:
         ({"text": "ab", "tokens": [0, 1]}, r"expected whole numbers \[tokens, 2\]"),
         ({"text": "ab", "tokens": [(0.5, 1.0)]}, "expected whole numbers"),
         ({"text": "ab", "tokens": [(0, 1)], "sentences": [0, 2]}, "from 0 to 1"),
-        ({"text": "ab", "tokens": [(0, 1)], "labels": ["A", "B"]}, "1 tokens and 2 labels"),
+        ({"text": "ab", "tokens": [(0, 1)], "labels": ["A", "B"]}, "1 token and 2 labels"),
         ({"text": "ab", "spans": ["A"]}, "'A' is not a span"),
         ({"text": "ab", "spans": [(0, 1)]}, "is not a span"),
         ({"text": "ab", "spans": [(0, 1.5, "A")]}, "its ends are no whole numbers"),
