@@ -52,7 +52,7 @@ def test_csv_columns_can_be_chosen() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [
-        (b"sequence,w\n1,a\n2\n", 3, "has 1 fields, expected 2"),
+        (b"sequence,w\n1,a\n2\n", 3, "has 1 field, expected 2"),
         (b'sequence,w\n1,"a\n', 2, "is not CSV"),
         (b"sequence,w\n1,a\n2,b\n1,c\n", 4, "continues sequence '1'"),
         (b"sequence,sequence\n1,a\n", 1, "same column name twice"),
