@@ -83,7 +83,7 @@ def test_template_from_a_file(tmp_path: Path) -> None:
         (X, None, "requires y to be passed, but the target y is None"),
         (X, Y[:-1], "X has 24 sequences, y has 23: sequence 23 has no labels"),
         (X[:-1], Y, "X has 23 sequences, y has more: sequence 23 has labels only"),
-        (A_WORD * 2, [["D"], ["D", "N"]], "sequence 1: X has 1 positions, y has 2 labels"),
+        (A_WORD * 2, [["D"], ["D", "N"]], "sequence 1: X has 1 position, y has 2 labels"),
         (A_WORD, ["D"], "sequence 0 is 'D', expected a list of labels"),
         (A_WORD, "D", "y is a plain string"),
         ("the dog", [["D"]], "expected a list of sequences"),

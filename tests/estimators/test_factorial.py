@@ -127,7 +127,7 @@ def test_a_template_reads_rows_of_tokens() -> None:
     [
         ([[("a", "b"), ("a",)]], r"y: sequence 0, position 1 is \('a',\), expected 2 labels"),
         ([["a", "b"]], "y: the first label is 'a', expected a tuple with a label of each column"),
-        ([[("a", "b")]], "column '0': sequence 0: X has 2 positions, y has 1 labels"),
+        ([[("a", "b")]], "column '0': sequence 0: X has 2 positions, y has 1 label"),
         ({"pos": [["a", "b"]], "chunk": [[None, None]]}, "column 'chunk' has no labels"),
         ({"pos": [["a", "b"]], "chunk": [["a"]]}, "column 'chunk': sequence 0: X has 2 positions"),
         ({"pos": [["a", {"a", "b"}]]}, "column 'pos': labels of graphs are strings"),
