@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -125,7 +126,7 @@ class KeptChains : public TensorChains {
 void sum(const Kernels& kernels, const KeptChains& c, const std::optional<Tensor>& labels,
          const std::optional<Tensor>& weight, double scale,
          const std::optional<std::vector<Tensor>>& gradient, const Tensor& value,
-         const Tensor& in_logs, int threads) {
+         const Tensor& in_logs, const std::optional<Tensor>& total, int threads) {
   check_threads(threads);
   SumTask task;
   LabelTensor gold;
@@ -143,8 +144,14 @@ void sum(const Kernels& kernels, const KeptChains& c, const std::optional<Tensor
   task.scale = scale;
   task.value = filled<double>("value", value, {c.sequences}, "float64");
   task.in_logs = filled<std::uint8_t>("in_logs", in_logs, {c.sequences}, "uint8");
+  RowTensor sum;
+  if (total) sum = filled_rows("total", *total, {}, 0);
   Released release;
   sum_chains(kernels, c, task, threads);
+  if (sum)
+    sum.at(0, 0, [&](auto* to) {
+      *to = static_cast<std::remove_pointer_t<decltype(to)>>(task.total(c.sequences));
+    });
 }
 
 void hessian(const Kernels& kernels, const KeptChains& c, const KeptChains& along,
@@ -191,7 +198,7 @@ void bind_tensors(nb::module_& m) {
            "node"_a, "length"_a, "first"_a.none(), "index"_a.none(), "start"_a, "stop"_a,
            "tables"_a);
   m.def("sum_tensors", &sum, "kernels"_a, "chains"_a, "labels"_a.none(), "weight"_a.none(),
-        "scale"_a, "gradient"_a.none(), "value"_a, "in_logs"_a, "threads"_a);
+        "scale"_a, "gradient"_a.none(), "value"_a, "in_logs"_a, "total"_a.none(), "threads"_a);
   m.def("hessian_of_tensors", &hessian, "kernels"_a, "chains"_a, "along"_a, "weight"_a,
         "gradient"_a, "dot"_a, "value"_a, "threads"_a);
   const auto def_paths = [&m](const char* name, Query query) {

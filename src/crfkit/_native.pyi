@@ -924,6 +924,7 @@ def sum_tensors(
     gradient: Sequence[object] | None,
     value: object,
     in_logs: object,
+    total: object | None,
     threads: int,
 ) -> None: ...
 def hessian_of_tensors(

@@ -271,8 +271,11 @@ def test_bad_input_is_refused() -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             cpu.log_partition(args)
-    with pytest.raises(ValueError, match=r"label 3 of sequence 0, position 0: there are 3 labels"):
-        cpu.loss(chains.args, torch.full((3, 4), 3), None, 1.0, True)
+    for label in (3, -2, -101):
+        with pytest.raises(
+            ValueError, match=f"sequence 0, position 0: the label is {label}, expected 0 to 2"
+        ):
+            cpu.loss(chains.args, torch.full((3, 4), label), None, 1.0, True)
     with pytest.raises(ValueError, match="labels has shape"):
         cpu.loss(chains.args, torch.zeros(3, 3, dtype=torch.int64), None, 1.0, True)
     with pytest.raises(ValueError, match="weight has shape"):

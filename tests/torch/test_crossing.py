@@ -30,6 +30,7 @@ def answers(chains: Chains) -> dict[str, Any]:
         "gradient": [torch.zeros(x.shape) for x in chains.scores],
         "value": torch.zeros(B, dtype=torch.float64),
         "in_logs": torch.zeros(B, dtype=torch.uint8),
+        "total": torch.zeros((), dtype=torch.float64),
     }
 
 
@@ -49,6 +50,18 @@ def test_what_fits_is_filled_in_place() -> None:
     chains = random_chains(3, 4, 2)
     made = summed(chains)
     torch.testing.assert_close(made["gradient"][0].sum((1, 2)), chains.length.float())
+    torch.testing.assert_close(made["total"], made["value"].sum())
+
+
+def test_a_weight_of_zero_leaves_an_infinite_value_out_of_the_total() -> None:
+    chains = random_chains(3, 4, 2)
+    chains.node[1] = -torch.inf
+    assert chains.length[1] > 0
+    for factor in (0.0, 0.5):
+        weight = torch.tensor([2.0, factor, -1.0], dtype=torch.float64)
+        made = summed(chains, weight=weight, total=torch.zeros(()))
+        finite = (2.0 * made["value"][0] - made["value"][2]).float()
+        torch.testing.assert_close(made["total"], torch.full_like(finite, -torch.inf) if factor else finite)
 
 
 def test_answers_that_do_not_fit_are_refused() -> None:
@@ -59,6 +72,8 @@ def test_answers_that_do_not_fit_are_refused() -> None:
         ({"value": torch.zeros(3)}, "value has type float32, expected float64"),
         ({"value": spread}, "value is not contiguous"),
         ({"in_logs": torch.zeros(3, dtype=torch.bool)}, "in_logs has type bool8, expected uint8"),
+        ({"total": torch.zeros(1)}, r"total has shape \(1,\), expected \(\)"),
+        ({"total": torch.zeros((), dtype=torch.int64)}, "total has type int64"),
         ({"labels": torch.zeros(3, 4, dtype=torch.int32)}, "labels has type int32, expected int64"),
         ({"weight": torch.zeros(4)}, "weight has shape"),
         ({"gradient": []}, "a gradient has 4 tensors, not 0"),

@@ -104,12 +104,16 @@ struct LabelTensor {
     return data[b * by_sequence + row * by_position];
   }
 
+  // Every label of a chain is one, or says that it is not known.
   void check(const TensorChains& c) const {
     for (std::int64_t b = 0; b < c.sequences; ++b)
-      for (std::int64_t n = 0; n < c.length[b]; ++n)
-        if (at(b, c.row(b, n)) >= c.labels)
-          refuse("label " + text(at(b, c.row(b, n))) + " of sequence " + text(b) + ", position " +
-                 text(n) + ": there are " + text(c.labels) + " labels");
+      for (std::int64_t n = 0; n < c.length[b]; ++n) {
+        const std::int64_t row = c.row(b, n), label = at(b, row);
+        if (label >= c.labels || (label < -1 && label != -100))
+          refuse("sequence " + text(b) + ", position " + text(c.first ? n : row) +
+                 ": the label is " + text(label) + ", expected 0 to " + text(c.labels - 1) +
+                 ", or -1 or -100 where it is unknown");
+      }
   }
 };
 

@@ -23,6 +23,14 @@ struct SumTask {
   const GradientTensors* gradient = nullptr;  // of sum_b scale * weight[b] * value[b], or null
   double* value = nullptr;                    // [B]
   std::uint8_t* in_logs = nullptr;            // [B]
+
+  // sum_b scale * weight[b] * value[b]; a weight of 0 leaves a value out that is not finite.
+  double total(std::int64_t sequences) const {
+    double sum = 0.0;
+    for (std::int64_t b = 0; b < sequences; ++b)
+      if (!weight || weight[b] != 0.0) sum += value[b] * (weight ? weight[b] : 1.0);
+    return sum * scale;
+  }
 };
 
 // The blocks of a batch, as for other problems.

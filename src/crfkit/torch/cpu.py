@@ -55,8 +55,12 @@ def _sums(
     weight: Tensor | None = None,
     scale: float = 1.0,
     grad: bool = True,
+    total: Tensor | None = None,
 ) -> tuple[Tensor, Sequence[Tensor], Tensor]:
-    """Return log Z or losses [B], the gradient of sum_b scale * weight[b] * value[b], and flags [B]."""
+    """Return log Z or losses [B], the gradient of sum_b scale * weight[b] * value[b], and flags [B].
+
+    `total`, one number, becomes this sum; a weight of 0 leaves a value out that is not finite.
+    """
     chains = _chains(chain)
     value = torch.empty_like(chain.length, dtype=torch.float64)
     in_logs = torch.empty_like(chain.length, dtype=torch.uint8)
@@ -70,6 +74,7 @@ def _sums(
         None if made is None else [to_dlpack(x) for x in made],
         to_dlpack(value),
         to_dlpack(in_logs),
+        None if total is None else to_dlpack(total),
         threads_for(chain.node, len(chain.tables)),
     )
     if made is None:
@@ -93,8 +98,9 @@ def check_count(name: str, count: int) -> None:
 def _labelings(chain: Chain, query: Callable[..., None], k: int = 1, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Return k labelings at the rows of `node`, [B, k, T] or packed [k, P], and their scores [B, k]."""
     B, shape = chain.length.shape[0], chain.node.shape
-    labels = torch.full((B, k, shape[1]) if chain.first is None else (k, shape[0]), -1, dtype=torch.int64)
-    score = torch.empty((B, k), dtype=torch.float64)
+    places = (B, k, shape[1]) if chain.first is None else (k, shape[0])
+    labels = chain.length.new_full(places, -1, dtype=torch.int64)
+    score = chain.length.new_empty((B, k), dtype=torch.float64)
     native, threads = _chains(chain).native, threads_for(chain.node, len(chain.tables), k)
     query(kernels, native, seed % 2**64, to_dlpack(labels), to_dlpack(score), threads)
     return labels, score
@@ -114,9 +120,9 @@ def marginals(chain: Chain, weight: Tensor) -> tuple[Tensor, ...]:
 
 def loss(chain: Chain, labels: Tensor, weight: Tensor | None, scale: float, grad: bool) -> tuple[Tensor, ...]:
     """Return the total, losses, gradients and flags."""
-    each, made, in_logs = _sums(chain, labels, weight, scale, grad)
-    total = (each if weight is None else each * weight).sum().mul_(scale)
-    return (total.to(chain.total_dtype), each, *made, in_logs)
+    total = chain.length.new_empty((), dtype=chain.total_dtype)
+    each, made, in_logs = _sums(chain, labels, weight, scale, grad, total)
+    return (total, each, *made, in_logs)
 
 
 def hvp(chain: Chain, weight: Tensor, *along: Tensor) -> tuple[Tensor, ...]:
@@ -127,8 +133,8 @@ def hvp(chain: Chain, weight: Tensor, *along: Tensor) -> tuple[Tensor, ...]:
         if x.shape != of.shape:
             raise ValueError(f"along_{name} has shape {tuple(x.shape)}, expected {tuple(of.shape)}")
     made = chains.gradient()
-    dot = torch.empty(chain.length.shape, dtype=torch.float64)
-    value = torch.empty(chain.length.shape, dtype=torch.float64)
+    dot = torch.empty_like(chain.length, dtype=torch.float64)
+    value = torch.empty_like(chain.length, dtype=torch.float64)
     _native.hessian_of_tensors(
         kernels,
         chains.native,

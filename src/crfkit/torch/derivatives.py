@@ -25,7 +25,7 @@ from crfkit.torch.gold import clamped, weighted
 from crfkit.torch.inputs import visible, widened
 from crfkit.torch.structures import STRUCTURES, Fields, Grads
 
-__all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals", "difference"]
+__all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals", "difference", "loss"]
 
 
 def _halves(args: Fields) -> tuple[Fields, Fields]:
@@ -157,8 +157,37 @@ def _gold(labels: Tensor, begins: Tensor | None) -> tuple[Tensor, ...]:
     return (labels,) if begins is None else (labels, begins)
 
 
+def loss(
+    structure: str,
+    labels: Tensor,
+    begins: Tensor | None,
+    weight: Tensor | None,
+    scale: float,
+    *fields: Any,
+) -> tuple[Tensor, Tensor]:
+    """Return (scale * sum_b weight[b] loss[b], losses [B]), the first of which can be differentiated.
+
+    Takes gold (begins: of segments), weights [B] or None, a scale, and the fields of a batch.
+    """
+    if torch.is_grad_enabled():
+        made: tuple[Tensor, Tensor] = Loss.apply(structure, labels, begins, weight, scale, *fields)
+        return made
+    total, each, _ = _made(structure, fields, _gold(labels, begins), weight, scale, False)
+    return total, each
+
+
+def _made(
+    structure: str, fields: Fields, gold: tuple[Tensor, ...], weight: Tensor | None, scale: float, grad: bool
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Return the value of a loss, losses [B], and the gradient of the value by all scores."""
+    total, each, *made, _ = STRUCTURES[structure].ask("loss", fields, *gold, weight, scale, grad)
+    if weight is not None:  # the operator's total is NaN where a weight of 0 meets a loss of +inf
+        total = (weighted(each, weight).sum() * scale).to(total.dtype)
+    return total, each, made
+
+
 class Loss(Function):
-    """(scale * sum_b weight[b] loss[b], losses [B]): the value and its gradient in one call."""
+    """The value of a loss and its gradient in one call; see `loss`."""
 
     @staticmethod
     def forward(
@@ -170,34 +199,43 @@ class Loss(Function):
         scale: float,
         *fields: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Take gold (begins: of segments), weights [B] or None, a scale, and the fields of a batch."""
-        form, grad = STRUCTURES[structure], any(ctx.needs_input_grad)
-        total, each, *made, _ = form.ask("loss", fields, *_gold(labels, begins), weight, scale, grad)
-        if weight is not None:  # the operator's total is NaN where a weight of 0 meets a loss of +inf
-            total = (weighted(each, weight).sum() * scale).to(total.dtype)
-        ctx.structure, ctx.scale, ctx.fields = structure, scale, len(fields)
-        ctx.save_for_backward(labels, weight, *fields, *made)
+        """Take what `loss` takes; the gradient stays on `ctx` until it is asked for."""
+        ctx.structure, ctx.scale = structure, scale
+        ctx.save_for_backward(labels, begins, weight, *fields)
+        grad = any(ctx.needs_input_grad)
+        total, each, made = _made(structure, fields, _gold(labels, begins), weight, scale, grad)
+        ctx.made = STRUCTURES[structure].grads(fields, made)
         ctx.mark_non_differentiable(each)
         ctx.set_materialize_grads(False)  # no zeros for the gradient of `each`
         return total, each
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, _: Any) -> Grads:
-        """Scale the gradient that the forward call made; make it anew where it is differentiated again."""
-        labels, weight, *rest = ctx.saved_tensors
-        fields, made = rest[: ctx.fields], rest[ctx.fields :]
+        """Scale the gradient that the forward call made; make it anew where it is asked for again."""
+        made, ctx.made = ctx.made, None  # given away: who gets it may write to it
         if grad is None:
-            return (None,) * (5 + len(fields))
-        if torch.is_grad_enabled():
-            length = STRUCTURES[ctx.structure].length(fields)
-            ones = torch.ones_like(length, dtype=torch.float64) if weight is None else weight.double()
-            made = _loss_gradient(ctx.structure, fields, labels, ones * (grad * ctx.scale))
-        elif all(x.dtype == grad.dtype for x in made):
-            made = torch._foreach_mul(made, grad)  # one launch
+            return (None,) * len(ctx.needs_input_grad)
+        again = torch.is_grad_enabled()
+        if again or made is None:
+            labels, begins, weight, *fields = ctx.saved_tensors
+            form = STRUCTURES[ctx.structure]
+            if again:
+                ones = torch.ones_like(form.length(fields), dtype=torch.float64)
+                factor = (ones if weight is None else weight.double()) * (grad * ctx.scale)
+                found = _loss_gradient(ctx.structure, fields, labels, factor)
+                return (None, None, None, None, None, *form.grads(fields, found))
+            found = _made(ctx.structure, fields, _gold(labels, begins), weight, ctx.scale, True)[2]
+            made = form.grads(fields, found)
+        if visible(grad) and grad.item() == 1:
+            return (None, None, None, None, None, *made)
+        given = [x for x in made if x is not None]
+        if all(x.dtype == grad.dtype for x in given):
+            torch._foreach_mul_(given, grad)  # one launch
         else:
             # In the type of `grad`: a loss scaled by 65536 would be infinite in float16.
-            made = [(x * grad.expand_as(x)).to(x.dtype) for x in made]
-        return (None, None, None, None, None, *STRUCTURES[ctx.structure].grads(fields, made))
+            for x in given:
+                x.copy_(x * grad.expand_as(x))
+        return (None, None, None, None, None, *made)
 
 
 class Losses(Function):

@@ -130,7 +130,8 @@ def chain_loss(
     rows, L = chains.rows, chains.rows.node.shape[-1]
     if labels is None and allowed is None:
         raise ValueError("labels and allowed are both omitted; one of them must give the gold labels")
-    look = visible(rows.node)
+    plain = allowed is None and label_weight is None and position_weight is None
+    look = not plain and visible(rows.node)  # the native code checks labels itself
     gold = None if labels is None else known_labels(rows.like_node(labels, "labels"), rows, look)
     sets = None if allowed is None else rows.like_node(allowed, "allowed", (L,))
     if sets is not None and sets.dtype == torch.bool:
@@ -166,7 +167,7 @@ def chain_log_prob(
     tensor([0.2500], dtype=torch.float64)
     """
     chains = Chains(node, edge, **scores)
-    return -chains.losses(known_labels(chains.rows.like_node(labels, "labels"), chains.rows), None)
+    return -chains.losses(known_labels(chains.rows.like_node(labels, "labels"), chains.rows, False), None)
 
 
 def chain_marginals(

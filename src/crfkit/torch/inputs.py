@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict, cast
 import numpy as np
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from crfkit.torch.batches import Edges
@@ -95,8 +96,8 @@ def has_shape(x: Tensor, expected: Sequence[int]) -> bool:
 
 
 def visible(x: Tensor) -> bool:
-    """Tell whether values may be looked at: on the CPU, and not while a graph is being traced."""
-    return x.device.type == "cpu" and not traced()
+    """Tell whether values may be looked at: on the CPU, where there are some, not while a graph is traced."""
+    return x.device.type == "cpu" and not traced() and not isinstance(x, FakeTensor)
 
 
 def check_device_type(device: torch.device) -> None:

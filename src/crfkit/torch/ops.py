@@ -17,7 +17,8 @@ are gradients of, 0 at rows that are in no chain; labels int64 [B, T] or packed 
 nothing is allowed. An empty sequence has one labeling, of score 0. Where nothing is allowed log Z is -inf,
 the loss +inf, and all gradients of that sequence are 0. NaN or +inf among the scores of a sequence makes its
 own values NaN; on the CPU all gradients of that sequence are 0, on CUDA devices they may be NaN. Every
-implementation is deterministic: sums over sequences are made in their order.
+implementation is deterministic: sums over sequences are made in their order. Labels of gold that are negative
+are not known; of chains on the CPU others than -1 and -100 are errors, as labels of L and more are.
 
 `order`, chains of order k, take a list ``edges`` in the place of `edge`: table h has h + 1 axes,
 ``[L, ..., L]``, over the last h + 1 labels, and at place t the tables 1 to min(t, k) add up. Gradients are

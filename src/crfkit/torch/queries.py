@@ -11,6 +11,7 @@ from crfkit.torch import derivatives, ops
 from crfkit.torch.batches import Batch, Chain, Edges
 from crfkit.torch.gold import clamped, expected_score, has_infinity, known_labels, left_in, weighted, within
 from crfkit.torch.inputs import Lengths, Rows, Sequences, has_shape, sequences, tables, visible, widened
+from crfkit.torch.registry import ask
 from crfkit.torch.rows import positions, traced
 from crfkit.torch.structures import flat
 
@@ -80,7 +81,7 @@ class Queries:
         scale = 1.0 if graph else 1.0 / max(divisor, 1)
         learned = factor is not None and factor.requires_grad  # the operator has no derivative by weights
         if fused and made is None and reduction != "none" and not learned:
-            total, each = derivatives.Loss.apply(self.structure, *gold, factor, scale, *flat(self.batch))
+            total, each = derivatives.loss(self.structure, *gold, factor, scale, *flat(self.batch))
         else:
             each = self.losses(*gold) if made is None else made
             if factor is not None:
@@ -160,7 +161,7 @@ class Chains(Queries):
 
     def labels(self, query: str, *more: Any) -> Any:
         """Ask for labels, which have no derivatives: best, kbest, sample."""
-        return getattr(ops.order if self.higher else ops.chain, query)(*self.plain(), *more)
+        return ask(getattr(ops.order if self.higher else ops.chain, query), *self.plain(), *more)
 
     def _log_partition(self, chain: Chain) -> Tensor:
         value: Tensor = derivatives.LogPartition.apply(self.structure, *flat(chain))

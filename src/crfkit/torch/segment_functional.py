@@ -32,6 +32,7 @@ from crfkit.torch.batches import Segments
 from crfkit.torch.gold import known_labels
 from crfkit.torch.inputs import Rows, Scores, SegmentScores, check_scores, sequences, tables, widened
 from crfkit.torch.queries import REMEDY, Queries, Reduction
+from crfkit.torch.registry import ask
 from crfkit.torch.segment_results import Segmentations
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def segment_best(node: Rows | None, edge: Tensor, **scores: Unpack[SegmentScores
     [[(0, 2, 0), (2, 3, 1)]]
     """
     segments = _Segments(node, edge, **scores)
-    return segments.found(*ops.segment.best(*segments.plain()))
+    return segments.found(*ask(ops.segment.best, *segments.plain()))
 
 
 def segment_kbest(node: Rows | None, edge: Tensor, k: int, **scores: Unpack[SegmentScores]) -> Segmentations:
@@ -263,7 +264,7 @@ def segment_kbest(node: Rows | None, edge: Tensor, k: int, **scores: Unpack[Segm
     """
     check_number("k", k, 1, whole=True)
     segments = _Segments(node, edge, **scores)
-    labels, begins, score = ops.segment.kbest(*segments.plain(), k)
+    labels, begins, score = ask(ops.segment.kbest, *segments.plain(), k)
     return segments.found(labels, begins, score, several=1)
 
 
@@ -287,5 +288,5 @@ def segment_sample(
     """
     check_number("n", n, 1, whole=True)
     segments = _Segments(node, edge, **scores)
-    labels, begins = ops.segment.sample(*segments.plain(), n, segments.seed(generator))
+    labels, begins = ask(ops.segment.sample, *segments.plain(), n, segments.seed(generator))
     return segments.found(labels, begins, None, several=1)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from crfkit.torch import ops
 from crfkit.torch.batches import Batch, Chain, Segments
+from crfkit.torch.registry import ask
 
 __all__ = ["STRUCTURES", "Fields", "Grads", "Structure", "flat"]
 
@@ -60,11 +61,11 @@ class Structure(NamedTuple):
         """Ask an operator; lists among its answers are spread."""
         operator = getattr(self.operators, name)
         if not self.tables:
-            answers: tuple[Any, ...] = operator(*fields, *more)
+            answers: tuple[Any, ...] = ask(operator, *fields, *more)
             return answers
         if name == "hvp":
             more = (more[0], list(more[1:]))
-        found = operator(*self.batch(fields), *more)
+        found = ask(operator, *self.batch(fields), *more)
         return tuple(y for x in found for y in (x if isinstance(x, list) else (x,)))
 
     def length(self, fields: Fields) -> Tensor:

@@ -16,6 +16,7 @@ from crfkit.compat.torch_struct.events import LinearChain, SemiMarkov
 from crfkit.torch import ops
 from crfkit.torch.derivatives import LogPartition, Marginals
 from crfkit.torch.inputs import visible
+from crfkit.torch.registry import ask
 
 __all__ = ["HMM", "LinearChainCRF", "SemiMarkovCRF", "StructDistribution"]
 
@@ -198,14 +199,14 @@ class LinearChainCRF(StructDistribution):
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
         chain = self._chain(self.log_potentials.detach())
         if k == 1:
-            labels, score = ops.chain.best(*chain)
+            labels, score = ask(ops.chain.best, *chain)
             return self._events(labels[:, None]), score[None]
-        labels, scores = ops.chain.kbest(*chain, k)
+        labels, scores = ask(ops.chain.kbest, *chain, k)
         return self._events(labels), scores.T
 
     def _draws(self, n: int) -> Tensor:
         seed = torch.randint(2**62, (1,), device=self.log_potentials.device)
-        return self._events(ops.chain.sample(*self._chain(self.log_potentials.detach()), n, seed))
+        return self._events(ask(ops.chain.sample, *self._chain(self.log_potentials.detach()), n, seed))
 
     def enumerate_support(self, expand: bool = True) -> tuple[Tensor, Tensor]:
         """Return all events, [C ** N, batch, N - 1, C, C], and their number for each length."""

@@ -23,7 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from crfkit.torch import ops
-from crfkit.torch.derivatives import LogPartition, Loss, Losses
+from crfkit.torch.derivatives import LogPartition, Losses, loss
+from crfkit.torch.registry import ask
 from crfkit.torch.rows import kept
 
 __all__ = ["CRF"]
@@ -55,7 +56,7 @@ class Scores:
             each: Tensor = -Losses.apply("chain", gold, None, *chain).to(dtype)
             return each
         scale = 1.0 / max(len(tags), 1) if reduction == "mean" else 1.0
-        total: Tensor = -Loss.apply("chain", gold, None, None, scale, *chain)[0].to(dtype)
+        total: Tensor = -loss("chain", gold, None, None, scale, *chain)[0].to(dtype)
         return total / chain[1].sum() if reduction == "token_mean" else total
 
     def best(self, emissions: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -67,7 +68,7 @@ class Scores:
         return self._best(emissions, mask), mask
 
     def _best(self, emissions: Tensor, mask: Tensor | None) -> Tensor:
-        labels: Tensor = ops.chain.best(*self._chain(emissions.detach(), mask))[0]
+        labels: Tensor = ask(ops.chain.best, *self._chain(emissions.detach(), mask))[0]
         return labels
 
     def _validate(self, emissions: Tensor, tags: Tensor | None = None, mask: Tensor | None = None) -> None:
