@@ -271,6 +271,57 @@ def test_pipelines_of_other_models_are_as_before(tokenizer: Any) -> None:
     assert len(found) == 5
 
 
+def test_models_with_heads_and_decoders_give_their_encoders(tmp_path: Path) -> None:
+    whole = transformers.BertForTokenClassification(bert(num_labels=7))
+    made = CRFForTokenClassification.from_encoder(whole, NAMES)
+    assert made.encoder is whole.bert
+    sizes = {"d_model": 16, "d_kv": 8, "num_layers": 1, "num_heads": 2, "d_ff": 16, "vocab_size": 12}
+    both = transformers.T5Model(transformers.T5Config(**sizes))
+    both.save_pretrained(tmp_path / "t5")
+    with pytest.raises(ValueError, match="encoder is a T5Model, which has a decoder: give a T5EncoderModel"):
+        CRFForTokenClassification.from_encoder(both, NAMES)
+    ids = torch.tensor([[2, 4, 5, 3]])
+    for source in (transformers.T5Config(**sizes), tmp_path / "t5", transformers.T5EncoderModel(both.config)):
+        made = CRFForTokenClassification.from_encoder(source, NAMES).eval()
+        made.save_pretrained(tmp_path / "crf")
+        again = CRFForTokenClassification.from_pretrained(tmp_path / "crf")
+        torch.testing.assert_close(again(ids, labels=ids % 3).loss, made(ids, labels=ids % 3).loss)
+    read = CRFForTokenClassification.from_encoder(tmp_path / "t5", NAMES)
+    torch.testing.assert_close(read.get_input_embeddings().weight, both.get_input_embeddings().weight)
+
+
+def test_labels_are_asked_for_by_name() -> None:
+    model, ids = model_of(), torch.tensor([[2, 4, 5, 3]], device=DEVICE)
+    wrong: Any
+    for wrong, message in [
+        (ids[:, :2], r"labels has shape \(1, 2\), expected \(1, 4\): one for each token"),
+        (ids.tolist(), "labels is list, expected a tensor"),
+        (ids.float(), "labels has type torch.float32, expected whole numbers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model(ids, labels=wrong)
+    model.config.return_dict = False
+    assert isinstance(model(ids, labels=ids % 2), tuple)
+    assert "loss" in model(ids, labels=ids % 2, return_dict=True)
+
+
+def test_labels_of_single_texts_and_of_parts_of_long_ones(tokenizer: Any) -> None:
+    one = tokenizer(["ann", "reads"], is_split_into_words=True)
+    assert word_mask(one).tolist() == [[False, True, True, False, False]]
+    assert token_labels(one, [["B-PER", "O"]], NAMES) == [[-100, 1, 0, -100, -100]]
+    words, names = ["ann", "lee", "reads", "then"], ["B-PER", "I-PER", "O", "O"]
+    how: dict[str, Any] = {"max_length": 5, "return_overflowing_tokens": True, "truncation": True}
+    coded = tokenizer([words, words[2:]], is_split_into_words=True, **how)
+    found = token_labels(coded, [names, names[2:]], NAMES)
+    assert found == [[-100, 1, 2, 0, -100], [-100, 0, 0, -100], [-100, 0, -100, 0, -100]]
+    assert word_mask(coded).tolist() == [[y >= 0 for y in row] + [False] * (5 - len(row)) for row in found]
+    with pytest.raises(ValueError, match="labels are of 1 sequences, but the encoding has 2"):
+        token_labels(coded, [names], NAMES)
+    wrong: Any = ["B-PER", "O"]
+    with pytest.raises(ValueError, match=r"labels\[0\] is the string 'B-PER', expected a list"):
+        token_labels(one, wrong[:1], NAMES)
+
+
 def test_the_trainer(tokenizer: Any, tmp_path: Path) -> None:
     """Learns which word is which label from its first piece, saves checkpoints, and goes on from them."""
     torch.manual_seed(0)
@@ -319,11 +370,16 @@ def test_the_trainer(tokenizer: Any, tmp_path: Path) -> None:
 
 def test_what_it_is_made_of_is_checked() -> None:
     wrong: Any = "all"
+    none: Any = None
     with pytest.raises(ValueError, match="reduction is 'all', expected"):
         CRFForTokenClassification.from_encoder(bert(), NAMES, reduction=wrong)
     with pytest.raises(ValueError, match="the configuration names no encoder: use"):
         CRFForTokenClassification(CRFConfig())
     with pytest.raises(ValueError, match="a dict without model_type"):
         CRFConfig({"hidden_size": 4})
+    with pytest.raises(ValueError, match="label_weight has 2 numbers, expected 3"):
+        CRFForTokenClassification.from_encoder(bert(), NAMES, label_weight=[1.0, 2.0])
+    with pytest.raises(ValueError, match="encoder is NoneType, expected a model of transformers"):
+        CRFForTokenClassification.from_encoder(none, NAMES)
     with pytest.raises(ValueError, match="a Chain has its own order and constraints"):
         CRFForTokenClassification.from_encoder(bert(), Chain(NAMES), [Scheme("BIO")])

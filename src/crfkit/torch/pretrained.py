@@ -8,6 +8,7 @@ Importing this module tells transformers of the model type ``crfkit``: `AutoConf
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -21,14 +22,17 @@ from crfkit.structures.chains.chain import Chain
 from crfkit.structures.constraints import Constraint
 from crfkit.torch.chain import CRF
 from crfkit.torch.functional import Reduction
+from crfkit.torch.inputs import has_shape
 from crfkit.torch.states import States
 from crfkit.torch.weighting import check_smoothing
 
 try:
     from transformers import (
+        MODEL_FOR_TEXT_ENCODING_MAPPING,
         MODEL_MAPPING,
         AutoConfig,
         AutoModel,
+        AutoModelForTextEncoding,
         AutoModelForTokenClassification,
         PretrainedConfig,
         PreTrainedModel,
@@ -40,8 +44,6 @@ except ImportError as error:
     raise ImportError("CRFForTokenClassification needs transformers: pip install transformers") from error
 
 if TYPE_CHECKING:
-    import os
-
     from crfkit.torch.results import Paths
 
 __all__ = ["CRFConfig", "CRFForTokenClassification", "Output"]
@@ -155,7 +157,10 @@ class CRFForTokenClassification(PreTrainedModel):
             raise ValueError("the configuration names no encoder: use CRFForTokenClassification.from_encoder")
         self.encoder = _without_pooler(_made(config.encoder) if encoder is None else encoder)
         self.dropout = nn.Dropout(config.dropout)
-        self.classifier = nn.Linear(_hidden_size(config.encoder), len(config.labels))
+        L, weight = len(config.labels), config.label_weight
+        if weight is not None and len(weight) != L:
+            raise ValueError(f"label_weight has {len(weight)} numbers, expected {L}: one for each label")
+        self.classifier = nn.Linear(_hidden_size(config.encoder), L)
         self.crf = CRF(config.chain())
         self.post_init()
 
@@ -190,8 +195,22 @@ class CRFForTokenClassification(PreTrainedModel):
         chain = CRF(labels, constraints=constraints).chain
         if isinstance(encoder, PretrainedConfig):
             encoder = _made(encoder)
-        elif not isinstance(encoder, nn.Module):
-            encoder = AutoModel.from_pretrained(encoder, **how)
+        elif isinstance(encoder, str | os.PathLike):
+            name, encoder = encoder, AutoModel.from_pretrained(encoder, **how)
+            if _has_decoder(encoder):
+                encoder = AutoModelForTextEncoding.from_pretrained(name, **how)
+        elif isinstance(encoder, PreTrainedModel):
+            encoder = encoder.base_model  # without the head of a model for some task
+            if _has_decoder(encoder):
+                wanted = MODEL_FOR_TEXT_ENCODING_MAPPING[type(encoder.config)].__name__
+                raise ValueError(
+                    f"encoder is a {type(encoder).__name__}, which has a decoder: give a {wanted}"
+                )
+        else:
+            raise ValueError(
+                f"encoder is {type(encoder).__name__}, expected a model of transformers, its configuration, "
+                "or the name or folder of a saved one"
+            )
         config = CRFConfig(
             copy.deepcopy(encoder.config),  # a model writes to its configuration: how attention is computed
             chain.to_dict(),
@@ -250,15 +269,17 @@ class CRFForTokenClassification(PreTrainedModel):
         if tokens is not None:
             states = states[:, : tokens.shape[1]]  # LayoutLM's go on with those of parts of the picture
         out = Output(logits=self.classifier(self.dropout(states)))
-        if word_mask is None and labels is not None:
-            word_mask = labels != -100
+        if labels is not None:
+            _check_labels(labels, out.logits)
+            word_mask = labels != -100 if word_mask is None else word_mask
         if labels is not None:
             out.loss = self._loss(out.logits, labels, word_mask)
         if word_mask is not None and not self.training:
             out.paths = self.crf.decode(out.logits, word_mask).labels
         out.hidden_states, out.attentions = found.get("hidden_states"), found.get("attentions")
         made = Output(**{name: x for name, x in vars(out).items() if x is not None})
-        return made.to_tuple() if return_dict is False else made
+        whole = self.config.return_dict if return_dict is None else return_dict
+        return made if whole else made.to_tuple()
 
     def _loss(self, logits: Tensor, labels: Tensor, mask: Tensor | None) -> Tensor:
         how, weight = self.config, self.config.label_weight
@@ -284,13 +305,27 @@ class CRFForTokenClassification(PreTrainedModel):
         return self.crf.decode(found.logits, word_mask)
 
 
+def _check_labels(labels: Any, logits: Tensor) -> None:
+    """Raise where labels are not those of tokens; their values are looked at by the loss."""
+    if not isinstance(labels, Tensor):
+        raise ValueError(f"labels is {type(labels).__name__}, expected a tensor")
+    B, T = logits.shape[:2]
+    if not has_shape(labels, (B, T)):
+        raise ValueError(f"labels has shape {tuple(labels.shape)}, expected ({B}, {T}): one for each token")
+
+
 def _made(config: PretrainedConfig) -> PreTrainedModel:
     """Return an encoder with random weights, without a pooling layer where it may be omitted."""
-    kind = MODEL_MAPPING[type(config)]
+    text = type(config) in MODEL_FOR_TEXT_ENCODING_MAPPING  # of T5, without the decoder
+    kind = (MODEL_FOR_TEXT_ENCODING_MAPPING if text else MODEL_MAPPING)[type(config)]
     kind = kind[0] if isinstance(kind, tuple) else kind
-    if "add_pooling_layer" in signature(kind.__init__).parameters:
-        return AutoModel.from_config(config, add_pooling_layer=False)
-    return AutoModel.from_config(config)
+    how = {"add_pooling_layer": False} if "add_pooling_layer" in signature(kind.__init__).parameters else {}
+    return (AutoModelForTextEncoding if text else AutoModel).from_config(config, **how)
+
+
+def _has_decoder(model: PreTrainedModel) -> bool:
+    """Tell whether a model has a decoder that its kind can do without."""
+    return model.config.is_encoder_decoder and type(model.config) in MODEL_FOR_TEXT_ENCODING_MAPPING
 
 
 def _without_pooler(encoder: nn.Module) -> nn.Module:

@@ -42,7 +42,8 @@ def token_labels(encoding: Any, labels: Sequence[Sequence[str]], alphabet: Itera
     Parameters
     ----------
     encoding
-        As `word_mask` takes it; not padded, if a collator pads later.
+        As `word_mask` takes it; not padded, if a collator pads later. Of long texts it may hold several parts
+        (``return_overflowing_tokens=True``); a word that is cut in two counts in both.
     labels : for each sequence a list with the label of each word
     alphabet : label names in the order of their numbers, ``crf.labels``
 
@@ -52,13 +53,23 @@ def token_labels(encoding: Any, labels: Sequence[Sequence[str]], alphabet: Itera
     [[-100, 1, -100, 0, -100], [-100, 1, -100]]
     """
     rows, number = _words_of(encoding), {name: i for i, name in enumerate(alphabet)}
-    if len(rows) != len(labels):
-        raise ValueError(f"labels are of {len(labels)} sequences, but the encoding has {len(rows)}")
-    made = []
-    for b, (words, names) in enumerate(zip(rows, labels, strict=True)):
+    of_rows: Sequence[int] = range(len(rows))
+    if not isinstance(encoding, Sequence) and "overflow_to_sample_mapping" in encoding:
+        of_rows = [int(b) for b in encoding["overflow_to_sample_mapping"]]
+    sequences = max(of_rows, default=-1) + 1
+    if sequences != len(labels):
+        raise ValueError(f"labels are of {len(labels)} sequences, but the encoding has {sequences}")
+    for b, names in enumerate(labels):
+        if isinstance(names, str):
+            raise ValueError(
+                f"labels[{b}] is the string {names!r}, expected a list with the label of each word"
+            )
         for name in names:
             if name not in number:
                 raise ValueError(f"sequence {b}: the alphabet does not have the label {name!r}")
+    made = []
+    for words, b in zip(rows, of_rows, strict=True):
+        names = labels[b]
         if any(word is not None and word >= len(names) for word in words):
             raise ValueError(f"sequence {b} has more words than its {len(names)} labels")
         pairs = zip(words, _begins(words), strict=True)
@@ -68,9 +79,12 @@ def token_labels(encoding: Any, labels: Sequence[Sequence[str]], alphabet: Itera
 
 def _words_of(encoding: Any) -> list[Sequence[int | None]]:
     """Return the word of each token of each sequence."""
-    if hasattr(encoding, "word_ids"):
-        return [encoding.word_ids(b) for b in range(len(encoding["input_ids"]))]
-    return list(encoding)
+    if not hasattr(encoding, "word_ids"):
+        return list(encoding)
+    ids = encoding["input_ids"]
+    if len(ids) and isinstance(ids[0], int):  # of one text
+        return [encoding.word_ids()]
+    return [encoding.word_ids(b) for b in range(len(ids))]
 
 
 def _begins(words: Sequence[int | None]) -> list[bool]:
