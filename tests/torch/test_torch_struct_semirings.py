@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from crfkit.compat.torch_struct import (
     MultiSampledSemiring,
     SampledSemiring,
     SemiMarkov,
+    SparseMaxSemiring,
     StdSemiring,
 )
 from tests.cases.torch.distributions import make, support
@@ -122,6 +124,44 @@ def test_gradients(kind: str, semiring: Any) -> None:
     assert torch.autograd.gradcheck(lambda x: struct(LogSemiring).marginals(x, lengths), leaf, fast_mode=True)
 
 
+def smoothed(x: list[float]) -> float:
+    """max_w <w, x> - (|w|^2 - 1) / 2 by all sets of values that have a share."""
+    best = -math.inf
+    for size in range(1, len(x) + 1):
+        for some in itertools.combinations([v for v in x if v > -math.inf], size):
+            given = torch.tensor(some, dtype=torch.float64)
+            w = given - (sum(some) - 1.0) / size
+            if (w >= -1e-12).all():
+                best = max(best, float(w @ given - w @ w / 2) + 0.5)
+    return best
+
+
+@pytest.mark.parametrize("dim", [1, 2, -1])
+def test_smoothed_maxima(dim: int) -> None:
+    torch.manual_seed(0)
+    x = 2.0 * torch.randn(1, 4, 3, 5, dtype=torch.float64)
+    x[0, 0, 0, 1] = x[0, 1, 2] = x[0, 2, 1, :4] = x[0, :3, 1, 3] = -torch.inf
+    x[0, 3] = x[0, 3].round()  # ties
+    x.requires_grad_()
+    found = SparseMaxSemiring.sum(x, dim)
+    rows = x.detach().movedim(dim, -1)
+    expected = [smoothed(row) for row in rows.reshape(-1, rows.shape[-1]).tolist()]
+    close(found.detach().flatten(), torch.tensor(expected, dtype=torch.float64))
+    (share,) = torch.autograd.grad(torch.where(found.isinf(), 0.0, found).sum(), x)
+    close(share.sum(dim), (~found.isinf()).double())
+    assert (share >= 0).all()
+    assert (share[x == -torch.inf] == 0).all()
+
+
+@pytest.mark.parametrize("kind", STRUCTS)
+def test_shares_of_smoothed_sums_are_sparse_and_have_derivatives(kind: str) -> None:
+    struct, vals, lengths, _ = found(kind)
+    share = struct(SparseMaxSemiring).marginals(vals, lengths)
+    assert (share == 0).float().mean() > (struct(LogSemiring).marginals(vals, lengths) == 0).float().mean()
+    leaf = vals[..., :2, :2].clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: struct(SparseMaxSemiring).marginals(x, lengths), leaf)
+
+
 def test_operations_of_semirings() -> None:
     torch.manual_seed(0)
     a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
@@ -138,6 +178,8 @@ def test_operations_of_semirings() -> None:
     assert EntropySemiring.one_(values).eq(0).all()
     EntropySemiring.zero_mask_(values, torch.tensor([True, False, False]))
     assert values[0].tolist() == [-torch.inf, 0.0, 0.0]
+    filled = EntropySemiring.fill(torch.ones(2, 3), torch.tensor([True, False, True]), EntropySemiring.zero)
+    assert filled.tolist() == [[-torch.inf, 1.0, -torch.inf], [0.0, 1.0, 0.0]]
 
 
 def test_hidden_semi_markov_models() -> None:

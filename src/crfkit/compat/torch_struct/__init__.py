@@ -23,6 +23,7 @@ from crfkit.compat.torch_struct.semirings import (
     MultiSampledSemiring,
     SampledSemiring,
     Semiring,
+    SparseMaxSemiring,
     StdSemiring,
 )
 
@@ -43,6 +44,7 @@ __all__ = [
     "SemiMarkov",
     "SemiMarkovCRF",
     "Semiring",
+    "SparseMaxSemiring",
     "StdSemiring",
     "StructDistribution",
 ]
@@ -61,7 +63,6 @@ _OUT_OF_SCOPE = {
     "CKY_CRF",
     "DepTree",
     "GumbelCRFSemiring",
-    "SparseMaxSemiring",
 }
 
 

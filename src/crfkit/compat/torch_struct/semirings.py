@@ -7,6 +7,7 @@ semiring                              sum over structures       gradient
 `StdSemiring`                         sum of products
 `MaxSemiring`                         best score                its event
 `KMaxSemiring` (k)                    k best scores             their events
+`SparseMaxSemiring`                   best score, smoothed      sparse shares of parts
 `EntropySemiring`                     entropy
 `CrossEntropySemiring`                of two lists of scores
 `KLDivergenceSemiring`                of two lists of scores
@@ -40,6 +41,7 @@ __all__ = [
     "MultiSampledSemiring",
     "SampledSemiring",
     "Semiring",
+    "SparseMaxSemiring",
     "StdSemiring",
 ]
 
@@ -119,6 +121,11 @@ class Semiring:
         return value.to(like).view(-1, *(1,) * len(shape)).expand(-1, *shape)
 
     @classmethod
+    def fill(cls, xs: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+        """Return values with one value where a mask is True."""
+        return torch.where(mask, cls.filled(xs, tuple(xs.shape[1:]), value), xs)
+
+    @classmethod
     def zero_(cls, xs: Tensor) -> Tensor:
         """Fill values with zero."""
         return xs.copy_(cls.filled(xs, tuple(xs.shape[1:]), cls.zero))
@@ -131,7 +138,7 @@ class Semiring:
     @classmethod
     def zero_mask_(cls, xs: Tensor, mask: Tensor) -> None:
         """Fill values with zero where a mask is True."""
-        xs.copy_(torch.where(mask, cls.filled(xs, tuple(xs.shape[1:]), cls.zero), xs))
+        xs.copy_(cls.fill(xs, mask, cls.zero))
 
 
 class LogSemiring(Semiring):
@@ -182,6 +189,57 @@ class MaxSemiring(Semiring):
         """Return maxima, and where they are."""
         found = xs.max(dim)
         return found.values, (torch.zeros_like(found.indices), found.indices)
+
+
+class SparseMaxSemiring(Semiring):
+    """Sums are maxima that are smoothed: max_w <w, x> - (|w|^2 - 1) / 2 over distributions w.
+
+    Mensch & Blondel (2018) section 3, with a constant that makes the sum of one value this value. The best w,
+    sparsemax, is found by Martins & Astudillo (2016) algorithm 1; it is the gradient.
+
+    Examples
+    --------
+    >>> x = torch.tensor([[2.0, 1.5, -1.0]], requires_grad=True)
+    >>> torch.autograd.grad(SparseMaxSemiring.sum(x), x)
+    (tensor([[0.7500, 0.2500, 0.0000]]),)
+    """
+
+    @classmethod
+    def sum(cls, xs: Tensor, dim: int = -1) -> Tensor:
+        """Return smoothed maxima."""
+        found: Tensor = _Smoothed.apply(xs, dim)
+        return found
+
+
+class _Smoothed(torch.autograd.Function):
+    """The smoothed maximum over an axis, whose gradient is exactly the best w."""
+
+    @staticmethod
+    def forward(ctx: Any, xs: Tensor, dim: int) -> Tensor:
+        ctx.save_for_backward(xs)
+        ctx.dim = dim
+        w = _sparse_shares(xs, dim)
+        value = torch.where(w > 0, w * (xs - 0.5 * w), 0.0).sum(dim) + 0.5
+        return torch.where((w > 0).any(dim), value, -torch.inf)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None]:
+        (xs,), (grad,) = ctx.saved_tensors, grads
+        return grad.unsqueeze(ctx.dim) * _sparse_shares(xs, ctx.dim), None
+
+
+def _sparse_shares(xs: Tensor, dim: int) -> Tensor:
+    """Return the distribution over an axis that is nearest to values; 0 where nothing is allowed."""
+    none = xs == -torch.inf
+    top = xs.detach().amax(dim, keepdim=True)
+    below = torch.where(none, 0.0, xs - torch.where(none.all(dim, keepdim=True), 0.0, top))  # 0 or less
+    far = torch.where(none, -2.0, below).clamp(min=-2.0)  # what is 1 below the top has no share
+    order = far.movedim(dim, -1).sort(-1, descending=True).values
+    count = torch.arange(1, order.shape[-1] + 1, device=xs.device)
+    inside = 1.0 + count * order > order.cumsum(-1)
+    least = (torch.where(inside, order, 0.0).sum(-1, True) - 1.0) / inside.sum(-1, True)
+    least = least.movedim(-1, dim)
+    return torch.where(none | (below <= least), 0.0, below - least)
 
 
 def KMaxSemiring(k: int) -> type[Semiring]:  # noqa: N802 the name of the original
