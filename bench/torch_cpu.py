@@ -1,5 +1,7 @@
 """crfkit.torch on the CPU against pytorch-crf: loss with gradients, and decoding; interleaved.
 
+The smallest size says what a call costs the host; what autograd takes for nothing stands beside.
+
     python -m bench.torch_cpu [--quick] [--threads N]
 
 pytorch-crf's `decode` returns lists; ours returns a tensor, and lists as well where it says so. Without
@@ -19,51 +21,60 @@ from rich.table import Table
 
 from bench.measure import interleaved, plain, write
 
-SIZES = [(256, 128, 23), (32, 64, 9)]  # B, T, L
+SIZES = [(256, 128, 23), (32, 64, 9), (1, 2, 2)]  # B, T, L
 
 
 def calls(B: int, T: int, L: int) -> dict[str, Callable[[], object]]:
     """Return what is timed: ours and theirs on the same scores, all sequences of full length."""
     import torch
-    from torchcrf import CRF
+    import torchcrf
 
-    from crfkit.torch import derivatives, ops
+    from crfkit.torch import CRF
+
+    class Nothing(torch.autograd.Function):
+        """A function that hands back a number and its inputs."""
+
+        @staticmethod
+        def forward(ctx: Any, *given: Any) -> Any:
+            ctx.save_for_backward(*given)
+            return given[0].new_empty(())
+
+        @staticmethod
+        def backward(ctx: Any, *_: Any) -> Any:
+            return ctx.saved_tensors
 
     torch.manual_seed(0)
-    theirs = CRF(L, batch_first=True)
+    theirs, ours = torchcrf.CRF(L, batch_first=True), CRF(L)
+    weights = [theirs.start_transitions, theirs.transitions, theirs.end_transitions]
+    with torch.no_grad():
+        for own, other in zip((ours.start, ours.edge, ours.stop), weights, strict=True):
+            own.copy_(other)
     node = torch.randn(B, T, L, requires_grad=True)
     labels = torch.randint(L, (B, T))
-    length = torch.full((B,), T, dtype=torch.int32)
-    start, edge, stop = (
-        x.detach().clone().requires_grad_()
-        for x in (theirs.start_transitions, theirs.transitions, theirs.end_transitions)
-    )
-    chains = (node, length, None, None, start, edge, stop)
-    leaves = [node, start, edge, stop]
-    weights = [node, theirs.start_transitions, theirs.transitions, theirs.end_transitions]
+    leaves = [node, ours.start, ours.edge, ours.stop]
 
     def our_loss() -> Any:
-        total = derivatives.Loss.apply("chain", labels, None, None, 1.0, *chains)[0]
-        return torch.autograd.grad(total, leaves)
+        return torch.autograd.grad(ours.loss(node, labels, reduction="sum"), leaves)
 
     def their_loss() -> Any:
-        return torch.autograd.grad(-theirs(node, labels), weights)
+        return torch.autograd.grad(-theirs(node, labels), [node, *weights])
 
-    for ours, other in zip(our_loss(), their_loss(), strict=True):
-        torch.testing.assert_close(ours, other, rtol=1e-2, atol=5e-3)  # theirs are float32 sums
-    with torch.no_grad():
-        assert ops.chain.best(*chains)[0].tolist() == theirs.decode(node)
+    for mine, other in zip(our_loss(), their_loss(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-2, atol=5e-3)  # theirs are float32 sums
+    assert ours.decode(node).lists() == theirs.decode(node)
 
-    def our_lists() -> Any:
-        with torch.no_grad():
-            return ops.chain.best(*chains)[0].tolist()
+    def nothing() -> Any:
+        return torch.autograd.grad(Nothing.apply(*leaves), leaves)
 
     return {
         "loss and gradient": our_loss,
         "loss and gradient, pytorch-crf": their_loss,
-        "decode": lambda: ops.chain.best(*chains),
-        "decode to lists": our_lists,
+        "decode": lambda: ours.decode(node),
+        "decode to lists": lambda: ours.decode(node).lists(),
         "decode, pytorch-crf": lambda: theirs.decode(node),
+        "a function of autograd that does nothing": lambda: torch.autograd.grad(
+            Nothing.apply(*leaves), leaves
+        ),
     }
 
 
