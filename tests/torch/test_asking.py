@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -121,6 +122,21 @@ def test_a_gradient_that_was_given_away_is_made_again(
     second = torch.autograd.grad(loss * factor, leaves, retain_graph=True)
     assert len(seen) == 2
     torch.testing.assert_close(list(second), kept, rtol=0, atol=0)
+
+
+def test_threads_share_a_graph() -> None:
+    crf, node = layer(), NODE.clone().requires_grad_()
+    loss = crf.loss(node, LABELS) * 3.0
+    (expected,) = torch.autograd.grad(loss, node, retain_graph=True)
+    for _ in range(50):
+        fresh = crf.loss(node, LABELS) * 3.0
+
+        def gradient(_: int, of: Tensor = fresh) -> Tensor:
+            return torch.autograd.grad(of, node, retain_graph=True)[0]
+
+        with ThreadPoolExecutor(4) as pool:
+            for found in pool.map(gradient, range(4)):
+                assert torch.equal(found, expected)
 
 
 def test_weights_and_segments_are_made_again_too() -> None:

@@ -23,6 +23,7 @@ from crfkit.torch import reference
 from crfkit.torch.autograd import leaves_of
 from crfkit.torch.gold import clamped, weighted
 from crfkit.torch.inputs import visible, widened
+from crfkit.torch.rows import traced
 from crfkit.torch.structures import STRUCTURES, Fields, Grads
 
 __all__ = ["Divergence", "Entropy", "LogPartition", "Loss", "Losses", "Marginals", "difference", "loss"]
@@ -212,7 +213,8 @@ class Loss(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, _: Any) -> Grads:
         """Scale the gradient that the forward call made; make it anew where it is asked for again."""
-        made, ctx.made = ctx.made, None  # given away: who gets it may write to it
+        # Given away, and to one thread: who gets it may write to it.
+        made = ctx.made if traced() else vars(ctx).pop("made", None)
         if grad is None:
             return (None,) * len(ctx.needs_input_grad)
         again = torch.is_grad_enabled()
