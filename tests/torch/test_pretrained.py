@@ -79,6 +79,8 @@ def test_only_words_are_in_the_chain() -> None:
     unknown = model(ids, labels=labels, word_mask=more)
     torch.testing.assert_close(unknown.loss, crf.loss(out.logits, labels, more, reduction="sum"))
     assert unknown.paths[1, 3] >= 0
+    labels[1, 3] = -1  # the same without a mask
+    torch.testing.assert_close(model(ids, labels=labels).loss, unknown.loss)
     assert list(model(ids)) == ["logits"]
     assert "paths" not in model.train()(ids, labels=labels)
 

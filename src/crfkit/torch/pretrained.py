@@ -130,7 +130,7 @@ class CRFForTokenClassification(PreTrainedModel):
 
     Which tokens are in the chain: those of `word_mask`; without it, those whose label is not -100. The others
     ([CLS], [SEP], padding, further pieces of words) take no part. With `word_mask`, a label of -100 in it is
-    unknown and summed over.
+    unknown and summed over; without it, one of -1 is.
 
     Examples
     --------

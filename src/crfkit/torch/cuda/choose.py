@@ -7,7 +7,7 @@ was measured (docs/speed.md).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -71,6 +71,12 @@ def _function(module: str, name: str) -> Callable[..., Any]:
     return function
 
 
+@lru_cache(1024)
+def _covering(name: str, sizes: Sizes) -> str:
+    fits = (f"cuda.{module}" for module, names, covers in TABLE if name in names and covers(sizes))
+    return next(fits, "general")
+
+
 def _addressable(x: Any) -> Any:
     """Return a tensor that kernels can address.
 
@@ -97,8 +103,7 @@ def _of_chains(name: str, chain: Chain) -> str:
             f"node has {sizes.L} labels: a table of their steps has {sizes.L**2} cells, and kernels of CUDA "
             f"devices address less than {CELLS}; take fewer labels, or the CPU"
         )
-    fits = (f"cuda.{module}" for module, names, covers in TABLE if name in names and covers(sizes))
-    return next(fits, "general")
+    return _covering(name, sizes)
 
 
 def _of_segments(name: str, segments: Segments) -> str:

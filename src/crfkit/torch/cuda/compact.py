@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import triton
 from torch import Tensor
 
 from crfkit.torch.cuda.kernels import compact as kernels
@@ -18,6 +17,6 @@ def kept(mask: Tensor) -> tuple[Tensor, Tensor]:
     length = mask.new_empty(B, dtype=torch.int32)
     index = mask.new_empty((B, T), dtype=torch.int32)
     if B:
-        block = min(1024, max(32, triton.next_power_of_2(T)))
+        block = min(1024, max(32, 1 << (T - 1).bit_length()))
         launch(kernels.kept, B, (mask, *mask.stride(), length, index, T), (block,), 1)
     return length, index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from crfkit.torch.cuda.launch import halves, launch
 __all__ = ["log_partition", "loss", "marginals"]
 
 
+@cache  # Triton's arithmetic wraps its arguments: a microsecond each
 def _tiles(L: int, wide: bool) -> tuple[tuple[int, int, int, int, int], int]:
     """Return the sizes P, Q, R, S of the tiles of a table and of a block of places, and the warps."""
     padded = max(16, triton.next_power_of_2(L))
