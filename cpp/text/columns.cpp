@@ -90,7 +90,8 @@ void ColumnParser::split(std::string_view text) {
     alphabets_.resize(fields_.size());
   }
   if (fields_.size() != ids_.size())
-    throw BadLine{line_, "has " + std::to_string(fields_.size()) + " columns, expected " +
+    throw BadLine{line_, "has " + std::to_string(fields_.size()) +
+                             (fields_.size() > 1 ? " columns" : " column") + ", expected " +
                              std::to_string(ids_.size()) +
                              " as on the first line; separate columns alike on every line"};
   for (std::size_t c = 0; c < fields_.size(); ++c) {

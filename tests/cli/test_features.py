@@ -85,7 +85,7 @@ def test_features_recipe_with_names(train: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("ragged", b"a b\nc\n", ["-t", "0[0]"], "ragged, line 2: has 1 columns, expected 2"),
+        ("ragged", b"a b\nc\n", ["-t", "0[0]"], "ragged, line 2: has 1 column, expected 2"),
         ("latin", b"ok x\ncaf\xe9 x\n", ["-t", "0[0]"], "latin, line 2: .*UTF-8"),
         ("empty", b"", ["-t", "0[0]"], "empty"),
         ("cut", gzip.compress(TRAIN.encode() * 99, mtime=0)[:-9], ["-t", "0[0]", "--count"], "cut"),

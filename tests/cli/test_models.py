@@ -196,7 +196,7 @@ def test_blocks_are_cut_between_sequences(tmp_path: Path) -> None:
         isinstance(part, Columns) and part.sequence(0) == [("the", "D"), ("dog", "N")] for part in parts
     )
     path.write_text("the D\ndog N\n\n" * 30_000 + "the D\ndog\n")
-    with pytest.raises(ValueError, match="line 90002: has 1 columns, expected 2"):
+    with pytest.raises(ValueError, match="line 90002: has 1 column, expected 2"):
         list(Data().blocks(str(path)))
 
 

@@ -77,7 +77,7 @@ def test_a_separator_is_one_character(separator: str) -> None:
 
 
 def test_ragged_columns_name_the_line() -> None:
-    fails(b"a b\n\nc\n", "columns", 3, "has 1 columns, expected 2")
+    fails(b"a b\n\nc\n", "columns", 3, "has 1 column, expected 2")
 
 
 def test_comments_are_skipped_only_on_request() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,24 @@ def test_one_label() -> None:
     assert inference.entropy(one) == pytest.approx(0.0, abs=1e-9)
     assert inference.count(one) == 1
     assert len(inference.kbest(one, 5)) == 1
+
+
+@pytest.mark.parametrize("k", [50, 81, 100, 3000])
+@pytest.mark.parametrize("order", [1, 2])
+def test_many_best_labelings_with_equal_scores(order: int, k: int) -> None:
+    """All 3 ** 4 labelings are enumerated; most have a score that others have too."""
+    rng = np.random.default_rng(8)
+    node, edge = (
+        rng.integers(0, 3, (4, 3)).astype(float),
+        rng.integers(0, 2, (3,) * (order + 1)).astype(float),
+    )
+    potentials = Chain(3, order=order).potentials(node, edge)
+    found = inference.kbest(potentials, k)
+    best = sorted(
+        (float(inference.score(potentials, np.array(y))) for y in product(range(3), repeat=4)), reverse=True
+    )
+    assert [one.score for one in found] == best[:k]
+    assert len({tuple(one.labels.tolist()) for one in found}) == min(k, 81)
 
 
 def empty_problems() -> dict[str, tuple[Potentials, int]]:

@@ -1,7 +1,7 @@
 // The k best labelings, exact and distinct.
 //
 // A cell holds its k best partial scores, best first (-inf where fewer exist).  Alternatives are
-// merged by insertion; conjuncts (children of a tree variable) one after the other, the k best of
+// merged, list by list; conjuncts (children of a tree variable) one after the other, the k best of
 // all pairs of sums.  The trace of a path repeats the merges of the cells that it visits to learn
 // where a score came from, so no pointers are kept.
 #pragma once
@@ -90,8 +90,7 @@ class KBest {
       if constexpr (Structure::conjuncts) clear(into = list_, k);
       visit_sources(row, source, edge, to, [=](std::int64_t from, double score) {
         const double* x = scores + from * k;
-        for (int i = 0; i < k; ++i)
-          if (!insert(into, k, {x[i] + score, edge.source, from, i, 0})) break;
+        merge(into, k, x, {score, edge.source, from, 0, 0});
       });
       if constexpr (Structure::conjuncts) {
         Entry* merged = history ? history + static_cast<std::int64_t>(e) * k : list_two();
@@ -113,6 +112,24 @@ class KBest {
 
   static void clear(Entry* list, int k) {
     for (int i = 0; i < k; ++i) list[i] = {kZero, -1, -1, 0, 0};
+  }
+
+  // Puts the sums of x, which is sorted, and `each` into the sorted list, and keeps k; those that
+  // were there come first among equals.
+  static void merge(Entry* list, int k, const double* x, const Entry& each) {
+    int fresh = 0;
+    for (int i = 0; i + fresh<k; x[fresh] + each.score> list[i].score ? ++fresh : ++i) {
+    }
+    for (int to = k - 1, i = k - 1 - fresh; fresh > 0; --to) {
+      const double score = x[fresh - 1] + each.score;
+      if (i >= 0 && list[i].score < score) {
+        list[to] = list[i--];
+      } else {
+        list[to] = each;
+        list[to].score = score;
+        list[to].rank = --fresh;
+      }
+    }
   }
 
   // Keeps the list sorted; equal scores stay in order of arrival.  False when the entry is too low
