@@ -24,6 +24,7 @@ extern const SmallGraphKernels small_graphs;
 extern const SliceKernels slices;
 extern const PathKernels path_messages;
 extern const VisitKernels visits;
+extern const ChartKernels charts;
 extern const SamplingKernels sampling;
 
 template void best<Chain>(const Call& call, std::int64_t sequence);
@@ -259,6 +260,7 @@ const Kernels kernels = {
     .visits = &visits,
     .sampling = &sampling,
     .conditionals = &conditionals,
+    .charts = &charts,
 };
 
 }  // namespace crfkit::CRFKIT_ARCH

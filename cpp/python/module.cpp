@@ -50,6 +50,7 @@ void bind_segmentation(nb::module_& m);
 void bind_lanes(nb::module_& m);
 void bind_tensors(nb::module_& m);
 void bind_tree_ep(nb::module_& m);
+void bind_trees(nb::module_& m);
 void bind_visits(nb::module_& m);
 void bind_vectors(nb::module_& m);
 
@@ -337,5 +338,6 @@ NB_MODULE(_native, m) {
   bind_lanes(m);
   bind_tensors(m);
   bind_tree_ep(m);
+  bind_trees(m);
   bind_visits(m);
 }

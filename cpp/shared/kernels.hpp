@@ -9,6 +9,7 @@
 
 namespace crfkit {
 
+struct ChartKernels;
 struct ConditionalKernels;
 struct ContractionKernels;
 struct PathKernels;
@@ -123,6 +124,7 @@ struct Kernels {
   const VisitKernels* visits;
   const SamplingKernels* sampling;
   const ConditionalKernels* conditionals;
+  const ChartKernels* charts;
 };
 
 namespace baseline {

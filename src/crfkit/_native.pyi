@@ -949,6 +949,28 @@ def sample_tensors(
 def tree_ep(
     factors: Factors, tolerance: float, most: int, budget: float, cliques: bool, threads: int
 ) -> dict[str, Any]: ...
+def sum_trees(
+    kernels: Kernels,
+    shape: int,
+    scores: object,
+    height: object,
+    width: object,
+    value: object,
+    marginals: object | None,
+    threads: int,
+) -> None: ...
+def find_trees(
+    kernels: Kernels,
+    shape: int,
+    query: int,
+    scores: object,
+    height: object,
+    width: object,
+    seed: int,
+    chosen: object,
+    score: object,
+    threads: int,
+) -> None: ...
 
 class VisitOrder:
     def __init__(self, factors: Factors) -> None: ...

@@ -87,8 +87,8 @@ def test_bad_input() -> None:
         LinearChainCRF(torch.zeros(2, 3, 2, 2), torch.tensor([2]))
     with pytest.raises(ValueError, match="expected one number"):
         LinearChainCRF(torch.zeros(2, 3, 2, 2)).sample((2, 3))
-    with pytest.raises(AttributeError, match="segments and their semirings, not TreeCRF"):
-        torch_struct.TreeCRF  # noqa: B018
+    with pytest.raises(AttributeError, match="alignments and their semirings, not SentCFG"):
+        torch_struct.SentCFG  # noqa: B018
     nothing = LinearChainCRF(torch.full((1, 2, 2, 2), -torch.inf))
     assert nothing.partition.item() == -torch.inf
     assert nothing.count.item() == 0

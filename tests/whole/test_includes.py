@@ -24,6 +24,7 @@ ROOMS["engine/induction"] = {"shared", "engine", "engine/threads"}
 ROOMS["engine/likelihood"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["engine/sequential"] = {"shared", "engine", "engine/threads", "engine/linear"}
 ROOMS["engine/tensors"] = {"shared", "engine", "engine/threads"}
+ROOMS["engine/trees"] = {"shared", "engine", "engine/threads"}
 ROOMS["graph"] = {"shared", "engine", "engine/threads"}
 for subject in ("messages", "visits", "sampling", "lanes", "tree_ep", "elimination", "cuts"):
     ROOMS[f"graph/{subject}"] = {"shared", "engine", "engine/threads", "graph"}

@@ -8,6 +8,9 @@
 `segment_functional`          those of segments
 `Paths`                       labels and scores that decoding returns
 `Segmentations`               the same of segments
+`DependencyTrees`             distributions over dependency trees, projective or not
+`ConstituencyTrees`           over binary trees of labeled spans
+`Alignments`                  over alignments of two sequences, with gaps
 ============================  ==============================================================================
 
 Needs torch: ``pip install 'crfkit[torch]'``.
@@ -28,10 +31,14 @@ if TYPE_CHECKING:
     from crfkit.torch.results import Paths
     from crfkit.torch.segment_module import SegmentCRF
     from crfkit.torch.segment_results import Segmentations
+    from crfkit.torch.trees import Alignments, ConstituencyTrees, DependencyTrees
 
 __all__ = [
     "CRF",
+    "Alignments",
     "CRFForTokenClassification",
+    "ConstituencyTrees",
+    "DependencyTrees",
     "Paths",
     "SegmentCRF",
     "Segmentations",
@@ -44,6 +51,9 @@ lazily(
     {
         "CRFForTokenClassification": ".pretrained",
         "CRF": ".chain",
+        "Alignments": ".trees",
+        "ConstituencyTrees": ".trees",
+        "DependencyTrees": ".trees",
         "Paths": ".results",
         "SegmentCRF": ".segment_module",
         "Segmentations": ".segment_results",

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from crfkit.torch.batches import Batch, Chain, Segments
+from crfkit.torch.batches import Batch
 
 __all__ = ["gradient", "leaves_of", "logsumexp", "numbers", "with_graphs"]
 
@@ -19,7 +19,7 @@ _Answer = TypeVar("_Answer")
 
 def _each(x: Any, function: Callable[[Tensor], Tensor]) -> Any:
     """Return tensors in lists of lists with a function applied to them; what is not a tensor stays."""
-    if isinstance(x, Chain | Segments):
+    if isinstance(x, tuple) and hasattr(x, "_fields"):  # a batch
         return type(x)(*(_each(one, function) for one in x))
     if isinstance(x, list | tuple):
         return [_each(one, function) for one in x]

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from crfkit.compat.torch_struct.semirings import LogSemiring, Semiring
+from crfkit.torch.semirings import LogSemiring, Semiring
 
-__all__ = ["LinearChain", "SemiMarkov"]
+__all__ = ["LinearChain", "SemiMarkov", "Struct"]
 
 
-class _Struct:
+class Struct:
     """Sums over structures by the step of a subclass, in any semiring."""
 
     axes: ClassVar[str]
@@ -46,11 +46,11 @@ class _Struct:
     ) -> Any:
         """Return the gradient of the sum by the scores; with ``_raw`` of each of its numbers."""
         with torch.enable_grad():
-            leaves = [x if x.requires_grad else x.detach().requires_grad_() for x in _listed(edge)]
+            leaves = [x if x.requires_grad else x.detach().requires_grad_() for x in listed(edge)]
             given = leaves if isinstance(edge, list | tuple) else leaves[0]
             values = self._values(given, lengths)
             values = values if _raw else self.semiring.unconvert(values)[None]
-            graph = any(x.requires_grad for x in _listed(edge))
+            graph = any(x.requires_grad for x in listed(edge))
             found = []
             for value in values:
                 finite = torch.where(value.isinf(), 0.0, value).sum()
@@ -60,7 +60,7 @@ class _Struct:
 
     def _check_potentials(self, edge: Any, lengths: Tensor | None = None) -> tuple[Any, ...]:
         """Return values of scores, the sizes of their axes, and lengths; the original's tests ask for it."""
-        shape = _listed(edge)[0].shape
+        shape = listed(edge)[0].shape
         if len(shape) != self.axes.count(",") + 1 or shape[-1] != shape[-2]:
             raise ValueError(f"scores have shape {tuple(shape)}, expected {self.axes}")
         N = shape[1] + 1
@@ -88,11 +88,12 @@ class _Struct:
         raise NotImplementedError
 
 
-def _listed(edge: Any) -> list[Tensor]:
+def listed(edge: Any) -> list[Tensor]:
+    """Return scores, or those of each of several distributions."""
     return list(edge) if isinstance(edge, list | tuple) else [edge]
 
 
-class LinearChain(_Struct):
+class LinearChain(Struct):
     """Sequences of N labels as events [batch, N - 1, C, C]: [to, from]."""
 
     axes = "[batch, N - 1, C, C]"
@@ -144,7 +145,7 @@ class LinearChain(_Struct):
         return torch.rand(b, n, c, c), (b, n + 1)
 
 
-class SemiMarkov(_Struct):
+class SemiMarkov(Struct):
     """Segments as events [batch, N - 1, K, C, C]: (begin, length, to, from).
 
     A sequence [batch, N] has a label where a segment begins and -1 inside; the last position has a label.
