@@ -88,7 +88,7 @@ class DependencyTrees(Structures):
         heads : tensor of whole numbers [B, T]
             0 is the root, 1 the first word. A negative head is unknown: all are summed over.
         labels : tensor of whole numbers [B, T], optional
-            Of arcs. Negative or omitted: unknown.
+            Those of the arcs. Negative or omitted: unknown.
 
         Examples
         --------

@@ -205,8 +205,9 @@ _find = register(
 def find(parts: Parts, query: str, count: int, seed: Tensor) -> tuple[Tensor, Tensor]:
     """Return parts of structures [B, count, N, M], -1 for those that are not there; scores [B, count].
 
-    A part is told by its kind, of an alignment, or 0. The k best ("kbest") of trees take scores [B, T, T,
-    K], each part's from the highest to the lowest, and tell which of them. Draws ("sample") have no scores.
+    A part has the number of its kind, of an alignment, or 0. The k best ("kbest") of trees take scores [B,
+    T, T, K], each part's from the highest to the lowest, and return which of them. Draws ("sample") have no
+    scores.
     """
     found: tuple[Tensor, Tensor] = _find(*parts, _QUERIES.index(query), count, seed)
     return found
