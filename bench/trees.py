@@ -1,9 +1,10 @@
-"""Trees and alignments of crfkit.torch on the CPU beside torch-struct: sums with gradients, best; interleaved.
+"""Trees and alignments of crfkit.torch on the CPU beside torch-struct: sums with gradients, best.
 
     python -m bench.trees [--quick] [--threads N]
 
-Sentences of one length, float32. torch-struct has no best tree that may cross, and its alignments need a library
-that is not on PyPI: these stand alone. Without torch or torch-struct there is nothing to compare: exit code 2.
+Sentences of one length, float32; calls take turns. torch-struct has no best tree that may cross, and its
+alignments need a library that is not on PyPI: these stand alone. Without torch or torch-struct there is
+nothing to compare: exit code 2.
 """
 
 from __future__ import annotations

@@ -18,26 +18,24 @@ using namespace nb::literals;
 namespace crfkit {
 namespace {
 
-// scores [B, rows, columns], of an alignment with a last axis of 3 kinds; `options`: and one of
-// them.
+// scores [B, rows, columns], of trees with labels in a last axis, of an alignment with 3 kinds.
 struct KeptTrees : TreeBatch {
-  KeptTrees(int of, const Tensor& scores, const Tensor& heights, const Tensor& widths,
-            bool ranked) {
+  KeptTrees(int of, const Tensor& scores, const Tensor& heights, const Tensor& widths) {
     if (of < 0 || of > static_cast<int>(TreeShape::alignment)) refuse("there is no such shape");
     shape = static_cast<TreeShape>(of);
-    const std::size_t axes = 3 + (kinds() > 1) + ranked;
-    if (scores.ndim() != axes)
-      refuse("scores has " + text(scores.ndim()) + " axes, expected " + text(axes));
     const Sizes sizes = shape_of(scores);
+    const bool square = kinds() == 1, more = sizes.size() == 4;
+    if (!(more || (square && sizes.size() == 3)) || (square ? sizes[1] != sizes[2] : sizes[3] != 3))
+      refuse("scores has shape " + shown(sizes));
     sentences = sizes[0], rows = sizes[1], columns = sizes[2];
-    options = ranked ? sizes.back() : 1;
-    if (kinds() > 1 ? sizes[3] != 3 : rows != columns) refuse("scores has shape " + shown(sizes));
-    score = rows_of("scores", scores, sizes, axes).data;
+    labels = square && more ? sizes[3] : 1;
+    score = rows_of("scores", scores, sizes, sizes.size()).data;
     wide = scores.dtype() == nb::dtype<double>();
     height_ = copied<std::int64_t>("lengths", heights, {sentences}, "int64");
     width_ = copied<std::int64_t>("lengths", widths, {sentences}, "int64");
     for (std::int64_t b = 0; b < sentences; ++b)
-      if (height_[b] < 0 || height_[b] > rows || width_[b] < 0 || width_[b] > columns)
+      if (height_[b] < 0 || height_[b] > rows || width_[b] < 0 || width_[b] > columns ||
+          (square && height_[b] != width_[b]) || (labels == 0 && height_[b] > 0))
         refuse("lengths do not fit: sentence " + text(b) + " has " + text(height_[b]) + " x " +
                text(width_[b]) + ", but scores have " + text(rows) + " x " + text(columns));
     height = height_.data(), width = width_.data();
@@ -51,7 +49,7 @@ void sum(const Kernels& kernels, int shape, const Tensor& scores, const Tensor& 
          const Tensor& width, const Tensor& value, const std::optional<Tensor>& marginals,
          int threads) {
   check_threads(threads);
-  const KeptTrees batch(shape, scores, height, width, false);
+  const KeptTrees batch(shape, scores, height, width);
   double* to = filled<double>("value", value, {batch.sentences}, "float64");
   void* gradient = nullptr;
   if (marginals) {
@@ -69,9 +67,7 @@ void find(const Kernels& kernels, int shape, int query, const Tensor& scores, co
   check_threads(threads);
   if (query < 0 || query > static_cast<int>(TreeQuery::sample)) refuse("there is no such query");
   const auto wanted = static_cast<TreeQuery>(query);
-  const KeptTrees batch(
-      shape, scores, height, width,
-      wanted == TreeQuery::kbest && shape != static_cast<int>(TreeShape::alignment));
+  const KeptTrees batch(shape, scores, height, width);
   if (score.ndim() != 2) refuse("score has no axis of structures");
   const auto count = static_cast<std::int64_t>(score.shape(1));
   if (count < 1 || (wanted == TreeQuery::best && count > 1))

@@ -1,4 +1,4 @@
-"""Trees and alignments of crfkit.compat.torch_struct against all structures, and beside torch-struct itself."""
+"""Trees and alignments of crfkit.compat.torch_struct against all structures, and torch-struct itself."""
 
 from __future__ import annotations
 
@@ -174,5 +174,3 @@ def test_the_same_as_torch_struct(kind: str) -> None:
             expected, found = expected(1), found(1)
         tolerance = 2e-3 if kind.startswith("crossing") else 1e-4  # it adds 1e-5 to all weights
         assert_close(found, expected.detach(), atol=tolerance, rtol=tolerance)
-
-

@@ -10,16 +10,21 @@
 
 namespace crfkit {
 
+// Parts may have labels, one of which is chosen for each part of a structure: the score of a part
+// is then a log sum over labels, or the highest.
 struct TreeBatch {
   TreeShape shape;
-  const void* score;  // [sentences, rows, columns, kinds] floats or doubles; kinds: of an alignment
+  const void* score;  // [sentences, rows, columns, kinds or labels] floats or doubles
   bool wide;          // doubles
-  std::int64_t sentences, rows, columns;
+  std::int64_t sentences, rows, columns, labels;
   const std::int64_t *height, *width;  // [sentences] rows and columns that are there
-  std::int64_t options;                // of each part (kbest): a last axis, from the highest on
 
   std::int64_t kinds() const { return shape == TreeShape::alignment ? 3 : 1; }
   std::int64_t cells() const { return rows * columns; }
+  std::int64_t scores() const { return cells() * kinds() * labels; }
+  bool spanning() const {
+    return shape == TreeShape::spanning || shape == TreeShape::spanning_single_root;
+  }
 };
 
 // log Z [sentences]; probabilities of parts in the type and shape of the scores, 0 at first, or
@@ -29,8 +34,8 @@ void sum_trees(const Kernels& kernels, const TreeBatch& batch, double* value, vo
 
 enum class TreeQuery { best, kbest, sample };
 
-// chosen [sentences, count, rows, columns], -1 at first: of each part that a structure has, its
-// kind, or which of its options; score [sentences, count], -inf at first.
+// chosen [sentences, count, rows, columns], -1 at first: the kind or label of each part that a
+// structure has; score [sentences, count], -inf at first, 0 of draws.
 void find_trees(const Kernels& kernels, const TreeBatch& batch, TreeQuery query, std::int64_t count,
                 std::uint64_t seed, std::int64_t* chosen, double* score, int threads);
 

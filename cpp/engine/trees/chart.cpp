@@ -6,76 +6,72 @@
 #include "shared/interrupts.hpp"
 
 namespace crfkit {
+
+const ChartPlan& Chart::open(TreeShape shape, std::int64_t height, std::int64_t width,
+                             std::int64_t stride) {
+  if (!plan_.make(shape, height, width, stride)) return plan_;
+  value_.assign(plan_.places() + kChartSlack, kNever);
+  for (const std::int32_t place : plan_.ones) value_[place] = 0.0;
+  return plan_;
+}
+
 template <class Sum>
 double Chart::fill(const double* scores, Sum sum) {
-  value_.assign(plan.places(), kNever);
-  for (const std::int32_t place : plan.ones) value_[place] = 0.0;
-  for (const ChartCell& c : plan.cells) {
-    worked(8 + c.count);
-    double value = c.count == 1 ? value_[c.left] + value_[c.right]
-                                : sum(value_.data() + c.left, value_.data() + c.right, c.count);
-    if (c.part >= 0) value += scores[c.part];
-    value_[c.place] = value;
-    if (c.twin >= 0) value_[c.twin] = value;
+  for (const ChartLeaf& leaf : plan_.leaves) value_[leaf.place] = scores[leaf.part];
+  for (const ChartRow& row : plan_.rows) {
+    worked(16 + static_cast<std::int64_t>(row.lanes) * row.count);
+    sum(value_.data(), row, plan_.terms.data() + row.first);
   }
-  return value_[plan.goal];
+  return value_[plan_.goal];
 }
 
 double Chart::sum(const double* scores) { return fill(scores, kernels_.sum); }
 
-// From the whole structure to the smallest spans: what is expected of a cell is shared among its
-// pairs by their probabilities, so that all numbers lie between 0 and 1.
+// From the whole structure to the leaves: what is expected of a cell is shared among its pairs by
+// their probabilities, so that all numbers lie between 0 and 1.
 void Chart::add_marginals(double* marginals) {
-  if (value_[plan.goal] == kNever) return;
-  expected_.assign(plan.places(), 0.0);
-  expected_[plan.goal] = 1.0;
-  for (std::size_t i = plan.cells.size(); i-- > 0;) {
-    const ChartCell& c = plan.cells[i];
-    const double weight = expected_[c.place] + (c.twin < 0 ? 0.0 : expected_[c.twin]);
-    if (weight == 0.0) continue;
-    worked(8 + 2 * c.count);
-    if (c.part >= 0) marginals[c.part] += weight;
-    if (c.count == 1) {
-      expected_[c.left] += weight;
-      expected_[c.right] += weight;
-      continue;
-    }
-    kernels_.share(value_.data() + c.left, value_.data() + c.right, c.count, value_[c.place],
-                   weight, expected_.data() + c.left, expected_.data() + c.right);
+  if (value_[plan_.goal] == kNever) return;
+  expected_.assign(value_.size(), 0.0);
+  expected_[plan_.goal] = 1.0;
+  for (std::size_t i = plan_.rows.size(); i-- > 0;) {
+    const ChartRow& row = plan_.rows[i];
+    worked(16 + 2 * static_cast<std::int64_t>(row.lanes) * row.count);
+    kernels_.share(value_.data(), row, plan_.terms.data() + row.first, expected_.data());
   }
+  for (const ChartLeaf& leaf : plan_.leaves) marginals[leaf.part] += expected_[leaf.place];
 }
 
 template <class Choose>
 void Chart::trace(Choose choose, ChosenParts& found) const {
   found.clear();
-  std::vector<std::int32_t> open = {plan.owner[plan.goal]};
+  std::vector<std::int32_t> open = {plan_.goal};
   while (!open.empty()) {
-    const std::int32_t number = open.back();
+    const std::int32_t place = open.back();
     open.pop_back();
-    if (number < 0) continue;
-    const ChartCell& c = plan.cells[number];
-    worked(8 + c.count);
-    if (c.part >= 0) found.push_back({c.part, 0});
-    const std::int32_t pair = c.count == 1 ? 0 : choose(c);
-    open.push_back(plan.owner[c.left + pair]);
-    open.push_back(plan.owner[c.right + pair]);
+    if (plan_.part[place] >= 0) found.push_back({plan_.part[place], 0});
+    if (plan_.row_of[place] < 0) continue;
+    const ChartRow& row = plan_.rows[plan_.row_of[place]];
+    worked(8 + row.count);
+    const std::int32_t lane = place - row.place;
+    const ChartTerm* terms = plan_.terms.data() + row.first;
+    const std::int32_t chosen = choose(place, row.count, [&](std::int32_t k) {
+      return value_[terms[k].left + lane] + value_[terms[k].right + lane];
+    });
+    open.push_back(terms[chosen].left + lane);
+    open.push_back(terms[chosen].right + lane);
   }
 }
 
 void Chart::draw(RandomStream& random, ChosenParts& found) const {
   trace(
-      [&](const ChartCell& c) {
-        const double* left = value_.data() + c.left;
-        const double* right = value_.data() + c.right;
-        const double top = kernels_.most(left, right, c.count);
-        double rest = 0.0;
-        for (std::int32_t i = 0; i < c.count; ++i) rest += std::exp(left[i] + right[i] - top);
-        rest = random.below(rest);
+      [&](std::int32_t place, std::int32_t count, auto pair) {
+        if (count == 1) return 0;
+        double rest = random.below(1.0);
         std::int32_t last = 0;
-        for (std::int32_t i = 0; i < c.count; ++i) {
-          const double chance = std::exp(left[i] + right[i] - top);
+        for (std::int32_t k = 0; k < count; ++k) {
+          const double chance = std::exp(pair(k) - value_[place]);
           if (chance == 0.0) continue;
-          last = i;
+          last = k;
           if (rest < chance) break;
           rest -= chance;
         }
@@ -89,90 +85,81 @@ double Chart::best(const double* scores, ChosenParts& found) {
   const double score = fill(scores, kernels_.most);
   if (score == kNever) return score;
   trace(
-      [&](const ChartCell& c) {
-        const double* left = value_.data() + c.left;
-        const double* right = value_.data() + c.right;
-        const double top = kernels_.most(left, right, c.count);
-        std::int32_t i = 0;
-        while (left[i] + right[i] != top) ++i;
-        return i;
+      [&](std::int32_t place, std::int32_t, auto pair) {
+        std::int32_t k = 0;
+        while (pair(k) != value_[place]) ++k;
+        return k;
       },
       found);
   return score;
 }
 
 // Huang & Chiang (2005), algorithm 2: of each pair its best first, then what follows those taken.
-void Chart::rank(const ChartCell& c, const double* scores, std::int32_t options, std::int32_t k,
+void Chart::rank(const ChartRow& row, std::int32_t lane, std::int32_t k,
                  std::vector<Entry>& made) const {
-  const auto value_of = [&](std::int32_t place, std::int32_t n) {
-    const std::int32_t number = plan.owner[place];
-    if (number < 0) return n == 0 ? value_[place] : kNever;
-    const std::vector<Entry>& list = ranked_[number];
-    return n < static_cast<std::int32_t>(list.size()) ? list[n].value : kNever;
-  };
+  const ChartTerm* terms = plan_.terms.data() + row.first;
   const auto behind = [](const Entry& a, const Entry& b) {
     if (a.value != b.value) return a.value < b.value;
     if (a.pair != b.pair) return a.pair > b.pair;
-    if (a.left != b.left) return a.left > b.left;
-    return a.right != b.right ? a.right > b.right : a.option > b.option;
+    return a.left != b.left ? a.left > b.left : a.right > b.right;
   };
   std::vector<Entry> heap;
-  const auto offer = [&](Entry e) {
-    if (c.part < 0 ? e.option > 0 : e.option >= options) return;
-    e.value = value_of(c.left + e.pair, e.left) + value_of(c.right + e.pair, e.right);
-    if (c.part >= 0) e.value += scores[static_cast<std::int64_t>(c.part) * options + e.option];
-    if (e.value == kNever) return;
-    heap.push_back(e);
+  const auto offer = [&](std::int32_t pair, std::int32_t left, std::int32_t right) {
+    const std::vector<Entry>& lefts = ranked_[terms[pair].left + lane];
+    const std::vector<Entry>& rights = ranked_[terms[pair].right + lane];
+    if (left >= static_cast<std::int32_t>(lefts.size())) return;
+    if (right >= static_cast<std::int32_t>(rights.size())) return;
+    heap.push_back({lefts[left].value + rights[right].value, pair, left, right});
     std::push_heap(heap.begin(), heap.end(), behind);
   };
-  for (std::int32_t i = 0; i < c.count; ++i) offer({0.0, i, 0, 0, 0});
+  for (std::int32_t i = 0; i < row.count; ++i) offer(i, 0, 0);
   made.clear();
   while (!heap.empty() && static_cast<std::int32_t>(made.size()) < k) {
     std::pop_heap(heap.begin(), heap.end(), behind);
     const Entry e = heap.back();
     heap.pop_back();
     made.push_back(e);
-    offer({0.0, e.pair, e.left, e.right, e.option + 1});
-    if (e.option) continue;
-    offer({0.0, e.pair, e.left, e.right + 1, 0});
-    if (!e.right) offer({0.0, e.pair, e.left + 1, 0, 0});
+    offer(e.pair, e.left, e.right + 1);
+    if (!e.right) offer(e.pair, e.left + 1, 0);
   }
 }
 
 std::vector<double> Chart::kbest(const double* scores, std::int32_t options, std::int32_t k,
                                  std::vector<ChosenParts>& found) {
-  value_.assign(plan.places(), kNever);
-  for (const std::int32_t place : plan.ones) value_[place] = 0.0;
-  ranked_.resize(std::max(ranked_.size(), plan.cells.size()));
-  for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    worked(16 + plan.cells[i].count + 16 * k);
-    rank(plan.cells[i], scores, options, k, ranked_[i]);
-  }
+  ranked_.resize(std::max<std::size_t>(ranked_.size(), plan_.places()));
+  for (std::vector<Entry>& list : ranked_) list.clear();
+  for (const std::int32_t place : plan_.ones) ranked_[place].push_back({0.0, 0, 0, 0});
+  for (const ChartLeaf& leaf : plan_.leaves)
+    for (std::int32_t o = 0; o < std::min(options, k); ++o) {
+      const double score = scores[static_cast<std::int64_t>(leaf.part) * options + o];
+      if (score != kNever) ranked_[leaf.place].push_back({score, o, 0, 0});
+    }
+  for (const ChartRow& row : plan_.rows)
+    for (std::int32_t lane = 0; lane < row.lanes; ++lane) {
+      worked(16 + row.count + 16 * k);
+      rank(row, lane, k, ranked_[row.place + lane]);
+    }
   found.clear();
-  const std::int32_t goal = plan.owner[plan.goal];
-  if (goal < 0) {  // nothing to be decided: one structure
-    found.emplace_back();
-    return {0.0};
-  }
   std::vector<double> value;
   struct Open {
-    std::int32_t cell, rank;
+    std::int32_t place, rank;
   };
   std::vector<Open> open;
-  for (const Entry& whole : ranked_[goal]) {
-    const auto number = static_cast<std::int32_t>(value.size());
+  for (const Entry& whole : ranked_[plan_.goal]) {
+    open.push_back({plan_.goal, static_cast<std::int32_t>(value.size())});
     value.push_back(whole.value);
     found.emplace_back();
-    open.push_back({goal, number});
     while (!open.empty()) {
       const Open now = open.back();
       open.pop_back();
-      if (now.cell < 0) continue;
-      const ChartCell& c = plan.cells[now.cell];
-      const Entry& e = ranked_[now.cell][now.rank];
-      if (c.part >= 0) found.back().push_back({c.part, e.option});
-      open.push_back({plan.owner[c.left + e.pair], e.left});
-      open.push_back({plan.owner[c.right + e.pair], e.right});
+      const Entry& e = ranked_[now.place][now.rank];
+      if (plan_.part[now.place] >= 0) found.back().push_back({plan_.part[now.place], e.pair});
+      if (plan_.row_of[now.place] < 0) continue;
+      const ChartRow& row = plan_.rows[plan_.row_of[now.place]];
+      const ChartTerm& pair = plan_.terms[row.first + e.pair];
+      const std::int32_t lane = now.place - row.place;
+      open.push_back({pair.left + lane, e.left});
+      open.push_back({pair.right + lane, e.right});
     }
   }
   return value;

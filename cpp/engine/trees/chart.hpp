@@ -38,8 +38,9 @@ class Chart {
  public:
   explicit Chart(const ChartKernels& kernels) : kernels_(kernels) {}
 
-  ChartPlan plan;
-
+  // What the next structures are; keeps what it has for structures of the same size.
+  const ChartPlan& open(TreeShape shape, std::int64_t height, std::int64_t width,
+                        std::int64_t stride);
   // log Z; keeps what `add_marginals` and `draw` need.
   double sum(const double* scores);
   // Adds the probability of each part.
@@ -52,21 +53,21 @@ class Chart {
                             std::vector<ChosenParts>& found);
 
  private:
-  struct Entry {  // one of the best ways to make a cell
+  struct Entry {  // one of the best ways to make a cell; of a leaf, `pair` is its option
     double value;
-    std::int32_t pair, left, right, option;
+    std::int32_t pair, left, right;
   };
 
   template <class Sum>
   double fill(const double* scores, Sum sum);
   template <class Choose>
   void trace(Choose choose, ChosenParts& found) const;
-  void rank(const ChartCell& cell, const double* scores, std::int32_t options, std::int32_t k,
-            std::vector<Entry>& made) const;
+  void rank(const ChartRow& row, std::int32_t lane, std::int32_t k, std::vector<Entry>& made) const;
 
   const ChartKernels& kernels_;
-  std::vector<double> value_, expected_;    // [places]
-  std::vector<std::vector<Entry>> ranked_;  // [cells]
+  ChartPlan plan_;
+  std::vector<double> value_, expected_;    // [places], and some more
+  std::vector<std::vector<Entry>> ranked_;  // [places]
 };
 
 }  // namespace crfkit

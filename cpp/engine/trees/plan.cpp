@@ -1,5 +1,7 @@
 #include "engine/trees/plan.hpp"
 
+#include <algorithm>
+
 #include "engine/checks.hpp"
 
 namespace crfkit {
@@ -7,106 +9,137 @@ namespace {
 constexpr std::int64_t kMostRows = 1 << 14;  // places are counted in 31 bits
 }
 
-void ChartPlan::add(ChartCell cell) {
-  const auto number = static_cast<std::int32_t>(cells.size());
-  owner[cell.place] = number;
-  if (cell.twin >= 0) owner[cell.twin] = number;
-  cells.push_back(cell);
+void ChartPlan::resize(std::int64_t places) {
+  row_of.assign(places, -1);
+  part.assign(places, -1);
 }
 
-void ChartPlan::make(TreeShape of, std::int64_t n, std::int64_t m, std::int64_t step) {
-  if (of == shape && n == rows && m == columns && step == stride) return;
-  if (n >= kMostRows || m >= kMostRows || (n + 1) * (step + 1) >= (std::int64_t{1} << 28))
-    refuse("a chart of " + text(n) + " x " + text(step) + " is too large: 2^28 cells are the most");
-  shape = of, rows = n, columns = m, stride = step;
-  cells.clear(), owner.clear(), ones.clear();
+void ChartPlan::leaf(std::int32_t place, std::int64_t number) {
+  leaves.push_back({place, static_cast<std::int32_t>(number)});
+  part[place] = static_cast<std::int32_t>(number);
+}
+
+void ChartPlan::row(std::int32_t place, std::int32_t lanes) {
+  std::fill_n(row_of.begin() + place, lanes, static_cast<std::int32_t>(rows.size()));
+  rows.push_back({place, lanes, static_cast<std::int32_t>(terms.size()), 0});
+}
+
+void ChartPlan::pair(std::int32_t left, std::int32_t right) {
+  terms.push_back({left, right});
+  ++rows.back().count;
+}
+
+bool ChartPlan::make(TreeShape shape, std::int64_t n, std::int64_t m, std::int64_t stride) {
+  if (shape == shape_ && n == height_ && m == width_ && stride == stride_) return false;
+  if (n >= kMostRows || m >= kMostRows || (n + 1) * (stride + 1) >= (std::int64_t{1} << 28))
+    refuse("a chart of " + text(n) + " x " + text(stride) +
+           " is too large: 2^28 cells are the most");
+  shape_ = shape, height_ = n, width_ = m, stride_ = stride;
+  rows.clear(), terms.clear(), leaves.clear(), ones.clear();
   const auto words = static_cast<std::int32_t>(n);
-  if (of == TreeShape::binary)
+  if (shape == TreeShape::binary)
     binary(words);
-  else if (of == TreeShape::alignment)
+  else if (shape == TreeShape::alignment)
     alignment(words, static_cast<std::int32_t>(m));
   else
-    projective(words, of == TreeShape::projective_single_root);
+    projective(words, shape == TreeShape::projective_single_root);
+  return true;
 }
 
-// Eisner (1996): spans i..j whose head is i ("right") or j ("left"), complete or with the arc
-// between i and j as their last.  Place 0 of a sentence is the root; the words are 1 to n.
+// Eisner (1996).  Spans of i to i + w whose head is i ("right") or i + w ("left"), complete or with
+// the arc between their ends as the last.  Position 0 is the root, words are 1 to n; nothing is the
+// head of the root, whose leaves stay 0.
 void ChartPlan::projective(std::int32_t n, bool single_root) {
-  const std::int32_t m = n + 1, plane = m * m, one = 7 * plane;
-  enum { complete_right, right_by_end, complete_left, left_by_end, open_right, open_left, joined };
-  const auto at = [&](int which, std::int32_t i, std::int32_t j) {
-    return which * plane + i * m + j;
+  const std::int32_t m = n + 1, plane = m * m;
+  enum { right, left, open_right, open_left, joined, to_right, to_left, planes };
+  const auto at = [&](int which, std::int32_t w, std::int32_t i) {
+    return which * plane + w * m + i;
   };
-  const auto arc = [&](std::int32_t head, std::int32_t word) {  // roots lie on the diagonal
-    return static_cast<std::int32_t>((head ? head - 1 : word - 1) * stride + word - 1);
-  };
-  owner.assign(one + 1, -1);
-  ones.push_back(one);
-  for (std::int32_t i = 0; i < m; ++i)
-    for (int which : {complete_right, right_by_end, complete_left, left_by_end})
-      ones.push_back(at(which, i, i));
-  goal = at(complete_right, 0, n);
-  const auto complete = [&](std::int32_t i, std::int32_t j) {
-    add({at(open_right, i, i + 1), at(right_by_end, j, i + 1), j - i, at(complete_right, i, j),
-         at(right_by_end, j, i), -1});
-  };
-  for (std::int32_t width = 1; width < m; ++width)
-    for (std::int32_t i = single_root ? 1 : 0; i + width < m; ++i) {
-      const std::int32_t j = i + width;
-      add({at(complete_right, i, i), at(left_by_end, j, i + 1), width, at(joined, i, j), -1, -1});
-      add({at(joined, i, j), one, 1, at(open_right, i, j), -1, arc(i, j)});
-      if (i) {  // the root depends on nothing
-        add({at(joined, i, j), one, 1, at(open_left, j, i), -1, arc(j, i)});
-        add({at(complete_left, i, i), at(open_left, j, i), width, at(complete_left, i, j),
-             at(left_by_end, j, i), -1});
-      }
-      complete(i, j);
+  resize(planes * static_cast<std::int64_t>(plane));
+  goal = at(right, n, 0);
+  for (std::int32_t i = 0; i < m; ++i) {
+    ones.push_back(at(right, 0, i));
+    ones.push_back(at(left, 0, i));
+  }
+  for (std::int32_t w = 1; w < m; ++w) {
+    leaf(at(to_right, w, 0), (w - 1) * (stride_ + 1));
+    for (std::int32_t i = 1; i + w < m; ++i) {
+      leaf(at(to_right, w, i), (i - 1) * stride_ + i + w - 1);
+      leaf(at(to_left, w, i), (i + w - 1) * stride_ + i - 1);
     }
+  }
+  const auto complete = [&](std::int32_t w, std::int32_t first, std::int32_t lanes) {
+    row(at(right, w, first), lanes);
+    for (std::int32_t k = 1; k <= w; ++k)
+      pair(at(open_right, k, first), at(right, w - k, first + k));
+  };
+  const std::int32_t first = single_root ? 1 : 0;
+  for (std::int32_t w = 1; w + first < m; ++w) {
+    const std::int32_t lanes = m - w - first;
+    row(at(joined, w, first), lanes);
+    for (std::int32_t k = 0; k < w; ++k)
+      pair(at(right, k, first), at(left, w - 1 - k, first + k + 1));
+    row(at(open_right, w, first), lanes);
+    pair(at(joined, w, first), at(to_right, w, first));
+    row(at(open_left, w, first), lanes);
+    pair(at(joined, w, first), at(to_left, w, first));
+    complete(w, first, lanes);
+    row(at(left, w, first), lanes);
+    for (std::int32_t k = 0; k < w; ++k) pair(at(left, k, first), at(open_left, w - k, first + k));
+  }
   if (!single_root || n == 0) return;
-  for (std::int32_t k = 1; k < m; ++k)
-    add({at(complete_left, 1, k), one, 1, at(open_right, 0, k), -1, arc(0, k)});
-  complete(0, n);
+  for (std::int32_t k = 1; k < m; ++k) {
+    row(at(open_right, k, 0), 1);
+    pair(at(left, k - 1, 1), at(to_right, k, 0));
+  }
+  complete(n, 0, 1);
 }
 
+// Spans of i to i + w.
 void ChartPlan::binary(std::int32_t n) {
-  enum { span, span_by_end, joined };
-  const std::int32_t plane = n * n, one = 3 * plane;
-  const auto at = [&](int which, std::int32_t i, std::int32_t j) {
-    return which * plane + i * n + j;
+  enum { span, joined, label, planes };
+  const std::int32_t plane = n * n, one = planes * plane;
+  const auto at = [&](int which, std::int32_t w, std::int32_t i) {
+    return which * plane + w * n + i;
   };
-  owner.assign(one + 1, -1);
+  resize(one + 1);
   ones.push_back(one);
-  goal = n ? at(span, 0, n - 1) : one;
-  for (std::int32_t width = 0; width < n; ++width)
-    for (std::int32_t i = 0; i + width < n; ++i) {
-      const std::int32_t j = i + width, inside = width ? at(joined, i, j) : one;
-      if (width) add({at(span, i, i), at(span_by_end, j, i + 1), width, inside, -1, -1});
-      add({inside, one, 1, at(span, i, j), at(span_by_end, j, i),
-           static_cast<std::int32_t>(i * stride + j)});
-    }
+  goal = n ? at(span, n - 1, 0) : one;
+  for (std::int32_t w = 0; w < n; ++w) {
+    for (std::int32_t i = 0; i + w < n; ++i) leaf(at(w ? label : span, w, i), i * stride_ + i + w);
+    if (w == 0) continue;
+    row(at(joined, w, 0), n - w);
+    for (std::int32_t k = 0; k < w; ++k) pair(at(span, k, 0), at(span, w - 1 - k, k + 1));
+    row(at(span, w, 0), n - w);
+    pair(at(joined, w, 0), at(label, w, 0));
+  }
 }
 
-// Cell 3 of each four is what leads to (i, j); before it, by kind, the last step and what leads to
-// its start.
+// Cells (i, d - i) of each diagonal d, with one place before the first row that stays 0; leaves are
+// steps into them.
 void ChartPlan::alignment(std::int32_t n, std::int32_t m) {
-  const auto at = [&](std::int32_t i, std::int32_t j, int kind) { return 4 * (i * m + j) + kind; };
-  const std::int32_t one = 4 * n * m;
-  owner.assign(one + 3, -1);
-  ones = {one, one + 1, one + 2};
-  goal = n && m ? at(n - 1, m - 1, 3) : one;
+  const std::int32_t width = n + 1, diagonals = n + m, plane = width * diagonals, one = 4 * plane;
+  const auto at = [&](int which, std::int32_t d, std::int32_t i) {
+    return which * plane + d * width + 1 + i;
+  };
+  resize(one + 1);
+  ones.push_back(one);
+  goal = n && m ? at(3, n + m - 2, n - 1) : one;
   for (std::int32_t i = 0; i < n; ++i)
     for (std::int32_t j = 0; j < m; ++j) {
-      const auto step = [&](int kind, std::int32_t from) {
-        add({from, one, 1, at(i, j, kind), -1,
-             static_cast<std::int32_t>(3 * (i * stride + j) + kind)});
-      };
-      if (j) step(0, at(i, j - 1, 3));
-      if (i && j) step(1, at(i - 1, j - 1, 3));
-      if (!i && !j) step(1, one);
-      if (i) step(2, at(i - 1, j, 3));
-      const int first = j ? 0 : i ? 2 : 1, count = i && j ? 3 : 1;
-      add({at(i, j, first), one, count, at(i, j, 3), -1, -1});
+      const std::int64_t part = 3 * (i * stride_ + j);
+      if (j) leaf(at(0, i + j, i), part);
+      if (i && j) leaf(at(1, i + j, i), part + 1);
+      if (!i && !j) leaf(at(3, 0, 0), part + 1);
+      if (i) leaf(at(2, i + j, i), part + 2);
     }
+  for (std::int32_t d = 1; d + 1 < n + m; ++d) {
+    const std::int32_t i = std::max(0, d - m + 1), last = std::min(n - 1, d);
+    row(at(3, d, i), last - i + 1);
+    pair(at(3, d - 1, i), at(0, d, i));
+    if (d > 1) pair(at(3, d - 2, i - 1), at(1, d, i));
+    pair(at(3, d - 1, i - 1), at(2, d, i));
+  }
 }
 
 }  // namespace crfkit

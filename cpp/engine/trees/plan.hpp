@@ -1,17 +1,19 @@
-// Charts as lists of cells: what each is made of, in an order in which cells follow their parts.
+// Charts as rows of cells: what each is made of, in an order in which cells follow their parts.
 //
-// The value of a cell is the sum over pairs, left[i] * right[i]; a cell of one pair may have a part
-// of the structure, whose score is a factor.  Sums, maxima, lists of the best and draws know only
-// this (chart.hpp), whatever the structure is.  Cells that are the left of some pairs and the right
-// of others are kept twice, so that all pairs of a cell lie side by side.
+// The value of a cell is the sum over pairs of left * right.  Leaves have the scores of the parts
+// of the structure.  Sums, maxima, lists of the best and draws know only this (chart.hpp), whatever
+// the structure is.  Cells with pairs at the same distances are a row, whose cells and pairs lie
+// side by side: they are the lanes of vectors.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "shared/charts.hpp"
+
 namespace crfkit {
 
-// What `shape` of the scores of a sentence, [rows, columns, kinds], means.
+// What the scores of a sentence, [rows, columns, kinds], mean.
 enum class TreeShape {
   projective,              // [head, dependent]; roots on the diagonal; Eisner (1996)
   projective_single_root,  // only one of the words depends on the root
@@ -21,30 +23,34 @@ enum class TreeShape {
   alignment  // [row, column, kind]: 0 from the column before, 1 from both, 2 from the row before
 };
 
-struct ChartCell {
-  std::int32_t left, right, count;  // pairs (left + i, right + i) of places
-  std::int32_t place, twin;         // where the value is kept; twin: -1 where it is kept once
-  std::int32_t part;                // whose score it has, in the scores of the sentence; -1: none
+struct ChartLeaf {
+  std::int32_t place, part;  // whose score it has, in the scores of the sentence
 };
 
 struct ChartPlan {
-  TreeShape shape = TreeShape::projective;
-  std::int64_t rows = -1, columns = -1, stride = -1;  // of the sentence; of a row of its scores
+  std::vector<ChartRow> rows;
+  std::vector<ChartTerm> terms;
+  std::vector<ChartLeaf> leaves;
+  std::vector<std::int32_t> ones;          // places that hold 1, the score 0
+  std::vector<std::int32_t> row_of, part;  // [places] or -1
+  std::int32_t goal = 0;                   // the place of the whole structure
 
-  std::vector<ChartCell> cells;
-  std::vector<std::int32_t> owner;  // [places] the cell that is kept there, or -1
-  std::vector<std::int32_t> ones;   // places that hold 1, the score 0
-  std::int32_t goal = 0;            // the place of the whole structure
-
-  // Makes the plan unless it is the one that there is.
-  void make(TreeShape of, std::int64_t rows, std::int64_t columns, std::int64_t stride);
-  std::int64_t places() const { return static_cast<std::int64_t>(owner.size()); }
+  // Makes the plan; returns false if it is the one that there is.
+  bool make(TreeShape shape, std::int64_t height, std::int64_t width, std::int64_t stride);
+  std::int64_t places() const { return static_cast<std::int64_t>(part.size()); }
 
  private:
   void projective(std::int32_t words, bool single_root);
   void binary(std::int32_t words);
   void alignment(std::int32_t n, std::int32_t m);
-  void add(ChartCell cell);
+  void resize(std::int64_t places);
+  void leaf(std::int32_t place, std::int64_t part);
+  // Starts a row; pairs follow.
+  void row(std::int32_t place, std::int32_t lanes);
+  void pair(std::int32_t left, std::int32_t right);
+
+  TreeShape shape_ = TreeShape::projective;
+  std::int64_t height_ = -1, width_ = -1, stride_ = -1;
 };
 
 }  // namespace crfkit

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import torch
 from torch import Tensor
 
 from crfkit.torch.trees import Alignments, ConstituencyTrees, DependencyTrees
-from crfkit.torch.trees.operators import SHAPES
 from crfkit.torch.trees.structures import Structures
 
 Part = tuple[int, ...]
@@ -28,7 +27,7 @@ def heads(n: int, projective: bool, multiroot: bool) -> Iterator[list[int]]:
         yield list(tree)
 
 
-def _ends(tree: tuple[int, ...]) -> object:
+def _ends(tree: tuple[int, ...]) -> Callable[[int], bool]:
     def reaches_the_root(j: int) -> bool:
         for _ in tree:
             if tree[j] == j:
@@ -120,6 +119,3 @@ def totals(scores: Tensor, structures: list[list[Part]]) -> Tensor:
         for parts in structures
     ]
     return torch.stack(made) if made else torch.zeros(0, dtype=torch.float64)
-
-
-assert len(SHAPES) == 6

@@ -56,11 +56,12 @@ class _Parsing(Struct):
     """Sums of `crfkit.torch.trees.reference`, whose parts are of one of its shapes."""
 
     shape: ClassVar[str]
+    ndim: ClassVar[tuple[int, ...]] = (4,)
 
     def _check_potentials(self, edge: Any, lengths: Tensor | None = None) -> tuple[Any, ...]:
         one = listed(edge)[0]
-        square = self.shape == "alignment" or one.shape[1] == one.shape[2]
-        if one.ndim != self.axes.count(",") + 1 or not square:
+        square = self.shape == "alignment" or (one.ndim > 2 and one.shape[1] == one.shape[2])
+        if one.ndim not in self.ndim or not square:
             raise ValueError(f"scores have shape {tuple(one.shape)}, expected {self.axes}")
         B, N = one.shape[:2]
         if lengths is None:
@@ -91,18 +92,13 @@ class DepTree(_Parsing):
     tensor([12.])
     """
 
-    axes = "[batch, N, N]"
+    axes = "[batch, N, N]"  # or [batch, N, N, L]
     shape = "projective"
+    ndim = (3, 4)
     multiroot: ClassVar[bool] = True
 
     def _shape(self) -> str:
         return self.shape if self.multiroot else "projective_single_root"
-
-    def _check_potentials(self, edge: Any, lengths: Tensor | None = None) -> tuple[Any, ...]:
-        one = listed(edge)[0]
-        if one.ndim == 4:
-            self.axes = "[batch, N, N, L]"
-        return super()._check_potentials(edge, lengths)
 
     @staticmethod
     def to_parts(sequence: Tensor, extra: Any = None, lengths: Tensor | None = None) -> Tensor:
@@ -233,14 +229,13 @@ class DependencyCRF(_Parsed):
     (12.0, torch.Size([1, 3, 3]))
     """
 
-    struct: ClassVar[Any] = DepTree
     projective: ClassVar[bool] = True
 
     def __init__(
         self, log_potentials: Tensor, lengths: Tensor | None = None, args: Any = None, multiroot: bool = True
     ) -> None:
         self.multiroot = multiroot
-        self.struct = DepTree if multiroot else _SingleRoot
+        self.struct = DepTree if multiroot else _SingleRoot  # type: ignore[misc]
         super().__init__(log_potentials, lengths, args)
 
     def _made(self, scores: Tensor) -> Structures:

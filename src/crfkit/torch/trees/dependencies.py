@@ -76,7 +76,6 @@ class DependencyTrees(Structures):
         check_scores(scores, "[B, T, T] or [B, T, T, L]", (3, 4))
         if scores.shape[1] != scores.shape[2] or scores.shape[-1] == 0 < scores.shape[1]:
             raise ValueError(f"scores have shape {tuple(scores.shape)}, expected [B, T, T] or [B, T, T, L]")
-        self.labeled = scores.ndim == 4
         self.shape = ("projective" if projective else "spanning") + ("" if multiroot else "_single_root")
         super().__init__(scores, counts(lengths, scores, 1))
 

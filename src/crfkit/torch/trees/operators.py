@@ -3,7 +3,7 @@
 All take ``scores, rows, columns, shape``:
 
 ==========  ==================================================================================================
-scores      [B, T, T], or [B, N, M, 3] of alignments; float32 or float64
+scores      [B, T, T], or [B, T, T, L] with labels, or [B, N, M, 3] of alignments; float32 or float64
 rows        [B] int64: how many rows of each there are
 columns     [B] int64: how many of their columns; None: as many as rows
 shape       one of `SHAPES`, as a number
@@ -62,7 +62,8 @@ class Parts(NamedTuple):
 def _threads(scores: Tensor, count: int = 1) -> int:
     """Return how many threads are worth their start, about 30 microseconds each."""
     most: int = torch.get_num_threads()
-    return max(1, min(most, scores.numel() * (scores.shape[2] + 16) * count // 100_000))
+    wanted: int = scores.numel() * (scores.shape[2] + 16) * count // 100_000
+    return max(1, min(most, wanted))
 
 
 def _sum_on_cpu(parts: Parts, grad: bool) -> tuple[Tensor, Tensor]:
@@ -145,14 +146,14 @@ def _events(parts: Parts, ring: Any, shape: str) -> tuple[Tensor, Tensor]:
         leaf = parts.scores.detach().double().requires_grad_()
         values = ring.convert(reference.within(leaf, *parts.sizes))
         if shape != "alignment" and leaf.ndim == 4:
-            values = ring.sum(values, -1)  # over options
+            values = ring.sum(values, -1)  # over labels
         found = reference.inside(ring, values, *parts.sizes, shape)  # [size, B]
         chosen = []
         for value in found:
             total = torch.where(value.isinf(), 0.0, value).sum()
             (event,) = torch.autograd.grad(total, leaf, retain_graph=True)
             there = (event != 0) & torch.isfinite(value).view(-1, *(1,) * (event.ndim - 1))
-            if event.ndim == 3:
+            if event.ndim == 3:  # no labels
                 there = there[..., None]
             chosen.append(torch.where(there.any(-1), there.to(torch.int8).argmax(-1), -1))
     return torch.stack(chosen, 1), found.detach().T
@@ -205,9 +206,7 @@ _find = register(
 def find(parts: Parts, query: str, count: int, seed: Tensor) -> tuple[Tensor, Tensor]:
     """Return parts of structures [B, count, N, M], -1 for those that are not there; scores [B, count].
 
-    A part has the number of its kind, of an alignment, or 0. The k best ("kbest") of trees take scores [B,
-    T, T, K], each part's from the highest to the lowest, and return which of them. Draws ("sample") have no
-    scores.
+    A part has the number of its kind, of an alignment, of its label, or 0. Draws ("sample") have no scores.
     """
     found: tuple[Tensor, Tensor] = _find(*parts, _QUERIES.index(query), count, seed)
     return found

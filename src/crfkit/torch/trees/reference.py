@@ -210,6 +210,8 @@ def within(scores: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 def log_partition(scores: Tensor, rows: Tensor, columns: Tensor, shape: str) -> Tensor:
     """Return log Z [batch] in float64: -inf where nothing is allowed, NaN where scores are NaN or +inf."""
     wide = within(scores.double(), rows, columns)
+    if shape != "alignment" and wide.ndim == 4:
+        wide = logsumexp(wide, -1)  # over labels
     if shape.startswith("spanning"):
         value = spanning(wide, rows, shape.endswith("single_root"))
     else:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from crfkit.checks import check_number
-from crfkit.torch.autograd import logsumexp
 from crfkit.torch.inputs import Lengths, visible, widened
 from crfkit.torch.trees.operators import SHAPES, LogPartition, Marginals, Parts, find
 
@@ -24,22 +23,25 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 class Structures:
     """Distributions over structures, one for each sentence of a batch.
 
-    Parts may have labels, in a last axis of their scores: a label of each part is chosen independently, so
-    that parts have log sums over labels, or the highest score, as theirs.
+    Parts may have labels, in a last axis of their scores, of which a structure has one for each of its parts.
     """
 
     shape: str  # one of `SHAPES`
-    labeled: bool = False
 
     def __init__(self, scores: Tensor, rows: Tensor, columns: Tensor | None = None) -> None:
         self.scores, self._rows, self._columns = scores, rows, columns
         self._wide = widened(scores)
 
+    @property
+    def labeled(self) -> bool:
+        """Whether parts have labels."""
+        return self.shape != "alignment" and self.scores.ndim == 4
+
     def _parts(self, scores: Tensor) -> Any:
         return Parts(scores, self._rows, self._columns, SHAPES.index(self.shape))
 
     def _log_partition(self, scores: Tensor) -> Tensor:
-        value: Tensor = LogPartition.apply(*self._parts(logsumexp(scores, -1) if self.labeled else scores))
+        value: Tensor = LogPartition.apply(*self._parts(scores))
         return value
 
     def log_partition(self) -> Tensor:
@@ -51,15 +53,9 @@ class Structures:
 
     def marginals(self) -> Tensor:
         """Return the probability of each part, shaped as the scores; differentiable."""
-        scores = self._wide
-        total = logsumexp(scores, -1) if self.labeled else scores
-        ones = torch.ones(len(scores), dtype=torch.float64, device=scores.device)
-        made: Tensor = Marginals.apply(ones, *self._parts(total))
-        if not self.labeled:
-            return made
-        there = made != 0
-        share = scores - torch.where(there, total, 0.0).unsqueeze(-1)
-        return made.unsqueeze(-1) * torch.where(there.unsqueeze(-1), share, -torch.inf).exp()
+        ones = torch.ones(len(self._wide), dtype=torch.float64, device=self._wide.device)
+        made: Tensor = Marginals.apply(ones, *self._parts(self._wide))
+        return made
 
     def entropy(self) -> Tensor:
         """Return the entropy [B] in nats; differentiable. -inf where nothing is allowed."""
@@ -92,33 +88,10 @@ class Structures:
     ) -> tuple[Tensor, Tensor]:
         """Return the label, kind or 0 of the parts of structures [B, count, N, M], -1 elsewhere; scores."""
         scores = self._wide.detach()
+        seed = torch.zeros(1, dtype=torch.int64, device=scores.device)
         if query == "sample":
             seed = torch.randint(2**62, (1,), generator=generator, device=scores.device)
-        else:
-            seed = torch.zeros(1, dtype=torch.int64, device=scores.device)
-        if self.shape == "alignment":
-            return find(self._parts(scores), query, count, seed)
-        if not self.labeled:
-            given = scores.unsqueeze(-1) if query == "kbest" else scores
-            return find(self._parts(given), query, count, seed)
-        if query == "sample":
-            chosen, score = find(self._parts(logsumexp(scores, -1)), query, count, seed)
-            return self._with_labels(chosen, scores, generator), score
-        top = scores.topk(min(count, scores.shape[-1]), -1)
-        given = top.values if query == "kbest" else top.values[..., 0]
-        chosen, score = find(self._parts(given), query, count, seed)
-        labels = top.indices.unsqueeze(1).expand(-1, count, -1, -1, -1)
-        labels = labels.gather(-1, chosen.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-        return torch.where(chosen < 0, -1, labels), score
-
-    @staticmethod
-    def _with_labels(chosen: Tensor, scores: Tensor, generator: torch.Generator | None) -> Tensor:
-        b, n, i, j = (chosen >= 0).nonzero(as_tuple=True)
-        if len(b) == 0:
-            return chosen
-        chance = scores[b, i, j].softmax(-1)
-        chosen[b, n, i, j] = torch.multinomial(chance, 1, generator=generator)[:, 0]
-        return chosen
+        return find(self._parts(scores), query, count, seed)
 
 
 def check_scores(scores: Tensor, expected: str, axes: tuple[int, ...]) -> None:
