@@ -81,6 +81,13 @@ void spread(const double* x, std::int64_t n, double total, double weight, double
   }
 }
 
+void exp_below(const double* x, const double* top, std::int64_t n, double* to) {
+  for (std::int64_t i = 0; i < n; i += W) {
+    const int lanes = static_cast<int>(n - i < W ? n - i : W);
+    store_part(to + i, lanes, exp(load_part(x + i, lanes, kZero) - load_part(top + i, lanes, 0.0)));
+  }
+}
+
 void add(const double* x, std::int64_t n, double factor, double* to) {
   std::int64_t i = 0;
   for (; i + W <= n; i += W) store(to + i, load(to + i) + factor * load(x + i));
@@ -108,6 +115,7 @@ const ChartKernels charts = {
     .share = share,
     .log_sum = log_sum,
     .spread = spread,
+    .exp_below = exp_below,
     .add = add,
     .dot = dot,
 };

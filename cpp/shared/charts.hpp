@@ -27,6 +27,8 @@ struct ChartKernels {
   double (*log_sum)(const double* x, std::int64_t n);
   // Sets `to` to weight * exp(x[i] - total).
   void (*spread)(const double* x, std::int64_t n, double total, double weight, double* to);
+  // Sets `to` to exp(x[i] - top[i]).
+  void (*exp_below)(const double* x, const double* top, std::int64_t n, double* to);
   // Adds factor * x[i] to `to`.
   void (*add)(const double* x, std::int64_t n, double factor, double* to);
   double (*dot)(const double* x, const double* y, std::int64_t n);

@@ -13,6 +13,7 @@ from crfkit.torch import Alignments, ConstituencyTrees, DependencyTrees
 from crfkit.torch.trees import operators, reference
 from crfkit.torch.trees.operators import SHAPES, Parts
 from crfkit.torch.trees.structures import Structures
+from tests.cases.interrupts import seconds_until_heard
 from tests.cases.torch.trees import distribution, events, every, random_scores, totals
 
 LENGTHS = [4, 1, 0, 3, 2]
@@ -297,6 +298,19 @@ def test_any_strides_any_number_of_threads(shape: str) -> None:
     finally:
         torch.set_num_threads(before)
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("shape", ["projective", "spanning"])
+def test_signals_are_heard(shape: str, threads: int) -> None:
+    made = distribution(shape, torch.randn(30, 400, 400))
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        assert seconds_until_heard(made.marginals) < 20
+    finally:
+        torch.set_num_threads(before)
+    assert distribution(shape, torch.zeros(1, 1, 1)).log_partition().item() == 0
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -181,16 +181,18 @@ class Worker {
   }
 
   void check(std::int64_t part) const {
-    for (std::int64_t o = 0; o < batch_.labels; ++o) {
-      const double score = labels_of(part)[o];
-      if (score <= kLargestScore) continue;
-      const std::int64_t cell = part / batch_.kinds();
-      std::string last;
-      if (batch_.kinds() > 1) last = ", " + text(part % batch_.kinds());
-      if (batch_.labels > 1) last = ", " + text(o);
-      refuse("scores[" + text(b_) + ", " + text(cell / batch_.columns) + ", " +
-             text(cell % batch_.columns) + last + "]" + wrong_score(score));
-    }
+    const double* score = labels_of(part);
+    bool good = true;
+    for (std::int64_t o = 0; o < batch_.labels; ++o) good &= score[o] <= kLargestScore;
+    if (good) return;
+    std::int64_t o = 0;
+    while (score[o] <= kLargestScore) ++o;
+    const std::int64_t cell = part / batch_.kinds();
+    std::string last;
+    if (batch_.kinds() > 1) last = ", " + text(part % batch_.kinds());
+    if (batch_.labels > 1) last = ", " + text(o);
+    refuse("scores[" + text(b_) + ", " + text(cell / batch_.columns) + ", " +
+           text(cell % batch_.columns) + last + "]" + wrong_score(score[o]));
   }
 
   const TreeBatch& batch_;

@@ -15,7 +15,7 @@ namespace {
 // Weights [n + 1, n] of (head, word), those of the root last, scaled so that the heads of each word
 // sum to 1; returns the log of the factor that was taken out, -inf where a word has no head.
 template <class Number>
-double scaled(const ArcScores& arcs, std::vector<Number>& weight) {
+double scaled(const ChartKernels& kernels, const ArcScores& arcs, std::vector<Number>& weight) {
   const std::int64_t n = arcs.words;
   std::vector<double> top(n, kNever);
   for (std::int64_t i = 0; i < n; ++i)
@@ -25,9 +25,12 @@ double scaled(const ArcScores& arcs, std::vector<Number>& weight) {
   if (factor == kNever) return factor;
   weight.assign((n + 1) * n, Number());
   std::vector<Number> total(n);
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < n; ++j)
-      total[j] += weight[(i == j ? n : i) * n + j] = Number::make(arcs.at(i, j) - top[j]);
+  for (std::int64_t i = 0; i < n; ++i) {
+    Number* row = weight.data() + i * n;
+    weigh(kernels, arcs.score + i * arcs.stride, top.data(), n, row);
+    for (std::int64_t j = 0; j < n; ++j) total[j] += row[j];
+    std::swap(row[i], weight[n * n + i]);  // a root
+  }
   for (std::int64_t i = 0; i <= n; ++i)
     for (std::int64_t j = 0; j < n; ++j) weight[i * n + j] = weight[i * n + j] / total[j];
   for (const Number& t : total) factor += t.log();
@@ -51,7 +54,7 @@ template <class Number>
 bool SpanningTrees::eliminate(const ArcScores& arcs, double& value, double* marginals) {
   const std::int64_t n = arcs.words;
   std::vector<Number> weight;
-  value = scaled(arcs, weight);
+  value = scaled(kernels_, arcs, weight);
   if (value == kNever) return true;
   const std::vector<Number> given = marginals ? weight : std::vector<Number>();
   std::vector<std::int64_t> word(n);  // by its number here

@@ -13,7 +13,6 @@ namespace crfkit {
 struct Plain {
   double of = 0.0;
 
-  static Plain make(double log) { return {std::exp(log)}; }
   double log() const { return std::log(of); }
   double number() const { return of; }
   bool zero() const { return of == 0.0; }
@@ -28,7 +27,6 @@ static_assert(sizeof(Plain) == sizeof(double));
 struct Log {
   double of = kNever;
 
-  static Log make(double log) { return {log}; }
   double log() const { return of; }
   double number() const { return std::exp(of); }
   bool zero() const { return of == kNever; }
@@ -42,6 +40,16 @@ struct Log {
     return of > 600.0 ? *this : Log{std::log(std::max(number() + x, 0.0))};
   }
 };
+
+// Weights of scores, each less its `top`.
+inline void weigh(const ChartKernels& kernels, const double* score, const double* top,
+                  std::int64_t n, Plain* to) {
+  kernels.exp_below(score, top, n, &to->of);
+}
+inline void weigh(const ChartKernels&, const double* score, const double* top, std::int64_t n,
+                  Log* to) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = {score[i] - top[i]};
+}
 
 inline void add(const ChartKernels& kernels, const Plain* x, std::int64_t n, Plain factor,
                 Plain* to) {

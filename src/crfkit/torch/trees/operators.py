@@ -70,9 +70,11 @@ def _sum_on_cpu(parts: Parts, grad: bool) -> tuple[Tensor, Tensor]:
     scores = parts.scores.detach().contiguous()
     value = torch.empty(scores.shape[0], dtype=torch.float64)
     made = torch.zeros_like(scores) if grad else None
-    given = [to_dlpack(x) for x in (scores, *parts.sizes, value)]
+    rows, columns = map(to_dlpack, parts.sizes)
     filled = None if made is None else to_dlpack(made)
-    _native.sum_trees(kernels, parts.shape, *given, filled, _threads(scores))
+    _native.sum_trees(
+        kernels, parts.shape, to_dlpack(scores), rows, columns, to_dlpack(value), filled, _threads(scores)
+    )
     return value, scores.new_empty(0) if made is None else made
 
 
@@ -114,10 +116,19 @@ def _find_on_cpu(parts: Parts, query: int, count: int, seed: Tensor) -> tuple[Te
     B, N, M = scores.shape[:3]
     chosen = torch.full((B, count, N, M), -1, dtype=torch.int64)
     score = torch.full((B, count), -torch.inf, dtype=torch.float64)
-    given = [to_dlpack(x) for x in (scores, *parts.sizes)]
-    threads = _threads(scores, count)
-    found = [to_dlpack(x) for x in (chosen, score)]
-    _native.find_trees(kernels, parts.shape, query, *given, int(seed) % 2**64, *found, threads)
+    rows, columns = map(to_dlpack, parts.sizes)
+    _native.find_trees(
+        kernels,
+        parts.shape,
+        query,
+        to_dlpack(scores),
+        rows,
+        columns,
+        int(seed) % 2**64,
+        to_dlpack(chosen),
+        to_dlpack(score),
+        _threads(scores, count),
+    )
     return chosen, score
 
 
@@ -230,8 +241,8 @@ class LogPartition(Function):
         if torch.is_grad_enabled():
             made: Tensor = Marginals.apply(grad, scores, rows, columns, ctx.shape)
             return made, None, None, None
-        weight = grad.view(-1, *(1,) * (scores.ndim - 1))
-        return (marginals * weight).to(scores.dtype), None, None, None
+        weight = grad.to(scores.dtype).view(-1, *(1,) * (scores.ndim - 1))
+        return marginals * weight, None, None, None
 
 
 class Marginals(Function):
@@ -243,7 +254,7 @@ class Marginals(Function):
         ctx.shape = parts[3]
         ctx.save_for_backward(weight, *parts[:3])
         made: Tensor = _sum(*parts, True)[1]
-        return (made * weight.view(-1, *(1,) * (made.ndim - 1))).to(made.dtype)
+        return made * weight.to(made.dtype).view(-1, *(1,) * (made.ndim - 1))
 
     @staticmethod
     def backward(ctx: Any, along: Tensor) -> tuple[Tensor | None, ...]:
