@@ -14,6 +14,7 @@ from crfkit.torch.trees import operators, reference
 from crfkit.torch.trees.operators import SHAPES, Parts
 from crfkit.torch.trees.structures import Structures
 from tests.cases.interrupts import seconds_until_heard
+from tests.cases.torch.devices import DEVICE
 from tests.cases.torch.trees import distribution, events, every, random_scores, totals
 
 LENGTHS = [4, 1, 0, 3, 2]
@@ -364,6 +365,19 @@ def test_operators_keep_their_promises(shape: str) -> None:
         operator = getattr(torch.ops.crfkit, name).default
         detached = [x.detach() if isinstance(x, Tensor) else x for x in (*parts, *more)]
         torch.library.opcheck(operator, tuple(detached), test_utils=utils)
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_another_device(shape: str) -> None:
+    scores = random_scores(shape, 3, 5)
+    here, there = distribution(shape, scores, [5, 2, 0]), distribution(shape, scores.to(DEVICE), [5, 2, 0])
+    assert_close(there.log_partition().cpu(), here.log_partition())
+    assert_close(there.marginals().cpu(), here.marginals())
+    assert_close(there.entropy().cpu(), here.entropy())
+    if not shape.startswith("spanning"):
+        assert_close(there._chosen("kbest", 3)[1].cpu(), here._chosen("kbest", 3)[1])
+        assert there._chosen("sample", 2)[0].shape == here._chosen("sample", 2)[0].shape
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
