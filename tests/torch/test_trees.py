@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from crfkit import _native
 from crfkit.torch import Alignments, ConstituencyTrees, DependencyTrees
 from crfkit.torch.trees import operators, reference
 from crfkit.torch.trees.operators import SHAPES, Parts
@@ -312,6 +313,18 @@ def test_signals_are_heard(shape: str, threads: int) -> None:
     finally:
         torch.set_num_threads(before)
     assert distribution(shape, torch.zeros(1, 1, 1)).log_partition().item() == 0
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_more_memory_than_there_is_is_refused_in_words(shape: str) -> None:
+    made, most = distribution(shape, random_scores(shape, 1, 200)), _native.most_memory()
+    try:
+        _native.set_most_memory(1 << 19)
+        with pytest.raises(MemoryError, match=r"there is not enough memory: the .* of a sentence would take"):
+            made.log_partition()
+    finally:
+        _native.set_most_memory(most)
+    assert made.log_partition().isfinite().all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -8,6 +8,7 @@
 #include "engine/trees/spanning.hpp"
 #include "engine/trees/weights.hpp"
 #include "shared/interrupts.hpp"
+#include "shared/no_memory.hpp"
 
 namespace crfkit {
 namespace {
@@ -23,6 +24,8 @@ double scaled(const ChartKernels& kernels, const ArcScores& arcs, std::vector<Nu
   double factor = 0.0;
   for (const double t : top) factor += t;
   if (factor == kNever) return factor;
+  check_memory("the weights of the arcs of a sentence",
+               3 * sizeof(Number) * static_cast<std::size_t>((n + 1) * n));
   weight.assign((n + 1) * n, Number());
   std::vector<Number> total(n);
   for (std::int64_t i = 0; i < n; ++i) {

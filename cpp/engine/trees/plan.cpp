@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/checks.hpp"
+#include "shared/no_memory.hpp"
 
 namespace crfkit {
 namespace {
@@ -10,6 +11,7 @@ constexpr std::int64_t kMostRows = 1 << 14;  // places are counted in 31 bits
 }
 
 void ChartPlan::resize(std::int64_t places) {
+  check_memory("the chart of a sentence", 24 * static_cast<std::size_t>(places));
   row_of.assign(places, -1);
   part.assign(places, -1);
 }
