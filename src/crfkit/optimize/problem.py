@@ -188,50 +188,6 @@ def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float
         return float(value), norm(penalty.inward(w, gradient))
 
 
-def lower_bound(problem: Smooth, penalty: Penalty, w: Floats) -> float:
-    """Return what no weights can go below, by one evaluation at w [F] of a convex loss of 0 or more.
-
-    The loss lies above 0 and above its tangent at w, and so above any mixture of both. For 0 <= c <= 1
-
-        P(v) >= c (loss(w) + g.(v - w)) + l1 |v| + l2/2 |v|^2
-             >= c (loss(w) - g.w) - sum_f (c |g_f| - l1)_+^2 / (2 l2)
-
-    the dual objective at the marginals at w, mixed with the gold by 1 - c. Where l2 is 0, c |g_f| must not
-    exceed l1; c is the best there is. The bound is 0 where neither penalty holds a weight.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> class Bowl:
-    ...     size = 1
-    ...
-    ...     def value_and_grad(self, w, gradient):
-    ...         gradient[:] = w - 3.0
-    ...         return 0.5 * float((w - 3.0) @ (w - 3.0))
-    >>> lower_bound(Bowl(), Penalty(l1=1.0), np.array([2.0]))  # the optimum: 0.5 + 2
-    2.5
-    >>> lower_bound(Bowl(), Penalty(l1=1.0), np.array([1.5]))
-    2.25
-    """
-    gradient = np.empty(len(w))
-    with checked_later():
-        at = problem.value_and_grad(w, gradient) - float(gradient @ w)
-        slope = np.abs(gradient)
-        l1, l2 = (np.broadcast_to(each, slope.shape) for each in (penalty.l1, penalty.l2))
-        hard = (l2 == 0.0) & (slope > l1)
-        c = float(np.min(l1[hard] / slope[hard], initial=1.0))
-        soft = (l2 > 0.0) & (slope > l1)
-        slope, l1, l2 = slope[soft], l1[soft], l2[soft]
-        for _ in range(100):  # Newton's steps come down to the best c, where the bound is level
-            past = np.maximum(c * slope - l1, 0.0)
-            rise = at - float(np.sum(past * slope / l2))
-            if rise >= 0.0 or c <= 0.0:
-                break
-            c = max(c + rise / float(np.sum(np.where(past > 0.0, slope * slope / l2, 0.0))), 0.0)
-        past = np.maximum(c * slope - l1, 0.0)
-        return max(c * at - 0.5 * float(np.sum(past * past / l2)), 0.0)
-
-
 @dataclass(frozen=True)
 class Step:
     """What a run did with one step: an iteration of a batch method, a pass of an online one."""

@@ -44,6 +44,7 @@ _FEW = 1 << 14  # weights that L-BFGS learns in a few dozen steps, whatever the 
 _MANY = 100_000  # variables of graphs, whose sums by messages take seconds
 _STEPS = 8  # which such graphs get: on images what follows gains a percent of the loss, by 3 to 6 sums each
 _APART = 30.0  # of the scales of values, above which plain L-BFGS needs many times the steps
+_LEVEL = 1e-8  # gradient by weights that ends certified runs; 1e-5 is too early for l2 = 1e-4
 _MOST_BYTES = 6 << 30  # of the dual's marginals: Brown with 472 labels has 4 GB, where L-BFGS takes hours
 
 __all__ = ["NAMES", "by_name", "check_blockwise", "check_suits", "choose", "kind_named", "name_of"]
@@ -55,7 +56,7 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "lbfgs": ("LBFGS", {"max_iterations": 10_000}),
     "owlqn": (
         "LBFGS",
-        {"max_iterations": 10_000, "period": 10},
+        {"max_iterations": 10_000, "period": 10, "delta": 1e-6},
     ),  # under L1 alone nothing certifies the last digits, and the gradient hardly gets small
     "plbfgs": ("LBFGS", {"max_iterations": 10_000, "preconditioner": "diagonal", "tolerance": 1e-9}),
     "cg": ("ConjugateGradient", {}),
@@ -161,7 +162,8 @@ def by_name(
 ) -> Optimizer:
     """Return an optimizer with its default options; seed, threads and tolerance (gap) where it has them.
 
-    Where the run is certified, that ends it, and not that its objective hardly falls (`period`).
+    Where the run is certified, that ends it, and not that its objective hardly falls (`period`) or that
+    its gradient is small.
     """
     key, known = name.lower().replace("_", "-"), {**NAMES, **(ON_GRAPHS if graphs else {})}
     if key not in known:
@@ -172,7 +174,9 @@ def by_name(
     made = kind_named(kind)
     own = {f.name for f in fields(made)}
     shared = {"seed": seed, "threads": threads, **({"gap": tolerance} if tolerance else {})}
-    options = {k: v for k, v in options.items() if k != "period" or not certified}
+    if certified and kind == "LBFGS":
+        options = {"tolerance": _LEVEL, **options}
+        options.pop("period", None)
     optimizer: Optimizer = made(**options, **{k: v for k, v in shared.items() if k in own})
     return optimizer
 
@@ -238,8 +242,8 @@ def choose(
         return by_name("adagrad", seed, graphs=True), "gradients are drawn, and AdaGrad sets its own rates"
     if not problem.minimizes:
         return by_name("perceptron", seed), "the averaged perceptron has nothing to tune"
+    certified = curvature_of(penalty, problem.convex) > 0.0
     if penalty.sparse:
-        certified = curvature_of(penalty, problem.convex) > 0.0
         made = by_name("owlqn", seed, threads, certified=certified)
         return made, "L1 asks for weights of exactly 0, which OWL-QN gives"
     if problem.lacks(Differentiable):
@@ -262,9 +266,11 @@ def choose(
     against = _against_dual(problem, penalty)
     if against:
         why = f"the dual method is not for {against}; L-BFGS is the fastest that is"
-        return by_name("lbfgs", seed, threads), why
+        return by_name("lbfgs", seed, threads, certified=certified), why
     if problem.size < _FEW:
-        return by_name("lbfgs", seed, threads), "the model is small, where L-BFGS is fastest"
+        return by_name(
+            "lbfgs", seed, threads, certified=certified
+        ), "the model is small, where L-BFGS is fastest"
     why = "L2-penalized likelihood is solved fastest in the dual; L-BFGS goes on where that is faster"
     return by_name("dual", seed, threads, tolerance), why
 

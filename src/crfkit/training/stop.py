@@ -37,7 +37,9 @@ class Stop:
         time at most.
     tolerance : float, optional
         End when the objective is certified to be at most this fraction above its optimum. Default: 1e-4 with
-        an optimizer given by name; one given as an object ends by its own rules. 0: never.
+        an optimizer given by name; one given as an object ends by its own rules. 0: never. Under L1 alone,
+        where bounds are far larger than what is left, runs also end where the objective hardly falls, and
+        warn where they are not certified to 1e-2.
     max_seconds, max_iterations, max_evaluations : optional
         The budget, over all resumed runs: time, steps, and passes over the data, as `Step.evaluations` counts
         them. Training ends with the step that uses it up.

@@ -19,7 +19,7 @@ direction, and trial points are projected (the two-metric projection of Bertseka
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import inf, nan, sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from crfkit.checks import check_choice
 from crfkit.optimize.batch.descent import Descent, Found, Searching, Trial
 from crfkit.optimize.batch.preconditioned import ScaledRun
 from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
+from crfkit.optimize.bounds import Tangents, held_by_l1
 from crfkit.optimize.options import check_counts
 from crfkit.optimize.problem import Curvature, Penalty, Run, Smooth, State
 
@@ -68,6 +69,7 @@ class LBFGS(Searching):
     """
 
     bounds: ClassVar[bool] = True
+    certifies: ClassVar[bool] = True  # goes on until a gradient or a tangent bounds the optimum
 
     memory: int | None = None
     preconditioner: Literal["none", "diagonal"] = "none"
@@ -160,6 +162,7 @@ class OrthantRun(LBFGSRun):
 
     def __init__(self, options: LBFGS, problem: Smooth, penalty: Penalty, w: Floats, state: State) -> None:
         self.pseudo = np.zeros(problem.size)  # [F]
+        self.tangents = Tangents(penalty, problem.size) if held_by_l1(problem, penalty) else None
         super().__init__(options, problem, penalty, w, state)
         if state is not None:
             self.vectors.pseudo_gradient(self.l1, self.w, self.gradient, self.pseudo)
@@ -179,6 +182,25 @@ class OrthantRun(LBFGSRun):
         """Compute the pseudo-gradient and the L1 part at the current weights."""
         square, penalty = self.vectors.pseudo_gradient(self.l1, self.w, self.gradient, self.pseudo)
         self.note(self.point.value + penalty, sqrt(square), self.point.weight_norm)
+        if self.tangents is not None:
+            pull = self.l2 * self.w
+            loss = self.point.value - 0.5 * dot(pull, self.w)
+            self.tangents.add(loss, self.gradient - pull, self.w)
+
+    @property
+    def gap(self) -> float:
+        """What tangents say where L1 alone holds some weights; elsewhere the gradient says it."""
+        return self.objectives[-1] - self.tangents.least if self.tangents and self.objectives else nan
+
+    def recall(self, state: Fields) -> None:
+        """Restore a state."""
+        super().recall(state)
+        if self.tangents is not None:
+            self.tangents.recall(state.part("tangents"))
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that a run needs to go on from here."""
+        return {**super().state(), **({} if self.tangents is None else {"tangents": self.tangents.state()})}
 
     def direction(self) -> float:
         """Go along -H pseudo, where H is that of the weights that may move; none leaves 0 the wrong way."""

@@ -129,6 +129,11 @@ class BatchRun:
         """The gradient of the objective at the present weights, [F]; the pseudo-gradient under L1."""
         raise NotImplementedError
 
+    @property
+    def gap(self) -> float:
+        """How far the objective is from its optimum at most; nan where the method does not know."""
+        return nan
+
     def recall(self, state: Fields) -> None:
         """Restore a state, except `w`."""
         self.iteration = state.count("iteration")
@@ -179,6 +184,7 @@ class BatchRun:
             gradient_norm=self.gradient_norm,
             length=length,
             evaluations=self.evaluations,
+            gap=self.gap,
             stopped=stop.why if stop else "",
             end=stop.end if stop else None,
         )

@@ -37,7 +37,8 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.errors import warn_about
-from crfkit.optimize.problem import Convex, End, Penalty, Smooth, Step, evaluate, lower_bound
+from crfkit.optimize.bounds import held_by_l1, lower_bound
+from crfkit.optimize.problem import End, Penalty, Smooth, Step, evaluate
 from crfkit.training.record import TrainingRecord
 
 __all__ = ["MISSED", "Certificate", "WarnedLast", "certify", "curvature_of", "exact_step", "has_converged"]
@@ -101,6 +102,11 @@ def curvature_of(penalty: Penalty, convex: bool) -> float:
     return float(np.min(penalty.l2)) if convex else 0.0
 
 
+def can_certify(problem: Any, penalty: Penalty) -> bool:
+    """Return whether a run that comes near enough to the optimum can know it."""
+    return curvature_of(penalty, problem.convex) > 0.0 or held_by_l1(problem, penalty)
+
+
 def certify(step: Step, curvature: float, *, convex: bool = True) -> Certificate:
     """Return the certificate of a step.
 
@@ -153,8 +159,7 @@ def least_of(found: Iterable[Certificate], before: float = float("-inf")) -> flo
 
 def with_exact_bound(step: Step, problem: Any, penalty: Penalty, w: Floats) -> Step:
     """Return the step at w [F] with a gap where only L1 holds some weights, by one more evaluation."""
-    held = (np.asarray(penalty.l1) > 0.0) | (np.asarray(penalty.l2) > 0.0)
-    if isfinite(step.gap) or np.min(penalty.l2) > 0.0 or not np.all(held) or problem.lacks(Convex):
+    if isfinite(step.gap) or not held_by_l1(problem, penalty):
         return step
     least = lower_bound(problem, penalty, w)
     return replace(step, gap=step.objective - least, evaluations=step.evaluations + 1.0)
@@ -166,7 +171,7 @@ def exact_step(problem: Smooth, penalty: Penalty, w: Floats, evaluations: float)
     return Step(objective, norm, evaluations=evaluations + 1.0)
 
 
-def has_converged(end: End, excess: float, tolerance: float) -> bool:
+def has_converged(end: End, excess: float, tolerance: float, *, judged: bool = False) -> bool:
     """Return whether a run has met its tolerance.
 
     Parameters
@@ -175,13 +180,15 @@ def has_converged(end: End, excess: float, tolerance: float) -> bool:
     excess : float
         The weights are certified to be at most this fraction above the optimum; nan when nothing is known.
     tolerance : float
+    judged : bool
+        Whether the certificate alone decides, however the run ended.
 
     Examples
     --------
     >>> has_converged(End.LIMIT, 2e-5, 1e-4), has_converged(End.LIMIT, float("nan"), 1e-4)
     (True, False)
     """
-    return end in (End.CONVERGED, End.SETTLED) or excess <= tolerance
+    return bool(excess <= tolerance) or (not judged and end in (End.CONVERGED, End.SETTLED))
 
 
 def remedy_for(end: End, optimizer: Any, max_iterations: int | None) -> str:
@@ -213,6 +220,8 @@ def remedy_for(end: End, optimizer: Any, max_iterations: int | None) -> str:
             return f"Raise the limit of the optimizer, or {looser}."
         higher = f"{type(optimizer).__name__}({name}={2 * getattr(optimizer, name)})"
         return f"Raise the limit, optimizer={higher}, or {looser}."
+    if end in (End.SETTLED, End.CONVERGED):
+        return f"Raise {looser}, or l2, which makes the optimum easier to bound."
     if end is End.STUCK:
         return f"Raise {looser} or l2, scale the values of attributes to about 1, or try another optimizer."
     return "Scale the values of attributes to about 1, raise l2, or try another optimizer, such as lbfgs."
@@ -220,9 +229,11 @@ def remedy_for(end: End, optimizer: Any, max_iterations: int | None) -> str:
 
 def warn_of_end(end: End, converged: bool, reason: str, remedy: str, known: str = "") -> None:
     """Warn if a run has missed its tolerance; `known` says how far it is from it."""
-    if converged or end not in MISSED:
+    if converged or end not in (*MISSED, End.SETTLED, End.CONVERGED):
         return
-    warn_of_convergence(f"training ended before it converged: {reason}. {remedy} {known}".rstrip())
+    missed = "it converged" if end in MISSED else "it was certified to be near the optimum"
+    why = reason.removeprefix("converged: ")
+    warn_of_convergence(f"training ended before {missed}: {why}. {remedy} {known}".rstrip())
 
 
 class WarnedLast:

@@ -39,6 +39,7 @@ class RunInfo:
 
     dev_passes: float = 0.0  #: least passes between dev evaluations, where `Stop.dev_every` is None
     enough: float = 1e-4  #: a run that is certified to be so near has converged, however it ended
+    judged: bool = False  #: whether nothing else makes it converged
     curvature: float = 0.0  #: strong convexity of the objective
     convex: bool = True
     optimum: bool = True  #: whether there is an optimum to reach: not for the perceptron

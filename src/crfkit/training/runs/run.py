@@ -22,6 +22,7 @@ from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
+from crfkit.optimize.bounds import held_by_l1
 from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed
 from crfkit.training.choose import by_name, check_suits, choose, name_of
 from crfkit.training.events import (
@@ -39,6 +40,7 @@ from crfkit.training.record import TrainingRecord
 from crfkit.training.runs.checkpoint import Checkpoints, Saver, described
 from crfkit.training.runs.convergence import (
     Certificate,
+    can_certify,
     certify,
     curvature_of,
     exact_step,
@@ -53,6 +55,7 @@ from crfkit.training.stop import RunRecord, Stop
 
 M = TypeVar("M")
 _ENOUGH = 1e-4  # the tolerance by default
+_ENOUGH_OF_L1 = 1e-2  # for bounds under L1 alone, which are 100 times as far as the optimum or more
 
 
 class Validation(ABC, Generic[M]):
@@ -262,17 +265,25 @@ class TrainingRun(ABC, Generic[M]):
             say(Failed(error, self.model(outcome.w, summed_up(self, outcome, record, info, name))))
 
         save = None if keep is None else Saver(keep, mark, record, snapshot, say, self.notes)
-        tolerance = _ENOUGH if self.named else 0.0
-        stop = self.stop if self.stop.tolerance is not None else replace(self.stop, tolerance=tolerance)
+        stop = self.stop
+        if stop.tolerance is None:
+            stop = replace(stop, tolerance=_ENOUGH if self.named else 0.0)
         outcome = follow(
             run, record, stop, info, validate=validate, save=save, rescue=rescue, listener=say, begun=begun
         )
         return outcome, summed_up(self, outcome, record, info, name)
 
     def _info(self, dev: Any, halted: Stopped | None) -> RunInfo:
+        enough = self.stop.tolerance
+        if enough is None:
+            enough = _ENOUGH_OF_L1 if held_by_l1(self.problem, self.penalty) else _ENOUGH
         return RunInfo(
             dev_passes=0.0 if dev is None else 5.0 * self.dev_share(dev),
-            enough=_ENOUGH if self.stop.tolerance is None else self.stop.tolerance,
+            enough=enough,
+            judged=self.named
+            and getattr(self.optimizer, "certifies", False)
+            and enough > 0.0
+            and can_certify(self.problem, self.penalty),
             curvature=curvature_of(self.penalty, self.problem.convex),
             convex=self.problem.convex,
             optimum=self.problem.minimizes,
@@ -344,5 +355,5 @@ def summed_up(
         },
         history=history,
         end=outcome.end.value,
-        converged=has_converged(outcome.end, excess, info.enough),
+        converged=has_converged(outcome.end, excess, info.enough, judged=info.judged),
     )
