@@ -20,7 +20,7 @@ import numpy as np
 
 from crfkit._safe.fields import Fields
 from crfkit.arrays import Floats, checked_later, dot
-from crfkit.optimize.problem import Convex, Penalty, Smooth
+from crfkit.optimize.problem import Penalty, Smooth
 
 _KEPT = 0.9  # of the average of tangents, in each step: 0.8 to 0.95 differ little
 
@@ -75,13 +75,6 @@ def lower_bound(problem: Smooth, penalty: Penalty, w: Floats) -> float:
     with checked_later():
         loss = problem.value_and_grad(w, gradient)
         return bound_of(loss - dot(gradient, w), gradient, penalty)
-
-
-def held_by_l1(problem: Any, penalty: Penalty) -> bool:
-    """Return whether the penalties hold all weights of a convex loss, and L1 some of them alone."""
-    l1, l2 = np.asarray(penalty.l1) > 0.0, np.asarray(penalty.l2) > 0.0
-    held = bool(np.all(l1 | l2) and not np.all(l2))
-    return held and hasattr(problem, "lacks") and not problem.lacks(Convex)
 
 
 class Tangents:

@@ -188,6 +188,13 @@ def evaluate(problem: Smooth, penalty: Penalty, w: Floats) -> tuple[float, float
         return float(value), norm(penalty.inward(w, gradient))
 
 
+def held_by_l1(problem: Any, penalty: Penalty) -> bool:
+    """Return whether the penalties hold all weights of a convex loss, and L1 some of them alone."""
+    l1, l2 = np.asarray(penalty.l1) > 0.0, np.asarray(penalty.l2) > 0.0
+    held = bool(np.all(l1 | l2) and not np.all(l2))
+    return held and hasattr(problem, "lacks") and not problem.lacks(Convex)
+
+
 @dataclass(frozen=True)
 class Step:
     """What a run did with one step: an iteration of a batch method, a pass of an online one."""

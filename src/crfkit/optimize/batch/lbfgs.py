@@ -30,9 +30,9 @@ from crfkit.checks import check_choice
 from crfkit.optimize.batch.descent import Descent, Found, Searching, Trial
 from crfkit.optimize.batch.preconditioned import ScaledRun
 from crfkit.optimize.batch.vectors import KeptPairs, Pairs, Vectors
-from crfkit.optimize.bounds import Tangents, held_by_l1
+from crfkit.optimize.bounds import Tangents
 from crfkit.optimize.options import check_counts
-from crfkit.optimize.problem import Curvature, Penalty, Run, Smooth, State
+from crfkit.optimize.problem import Curvature, Penalty, Run, Smooth, State, held_by_l1
 
 _PAIR_BYTES = 1 << 26  # for the pairs that are remembered by default
 

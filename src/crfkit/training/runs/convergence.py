@@ -37,8 +37,8 @@ import numpy as np
 
 from crfkit.arrays import Floats
 from crfkit.errors import warn_about
-from crfkit.optimize.bounds import held_by_l1, lower_bound
-from crfkit.optimize.problem import End, Penalty, Smooth, Step, evaluate
+from crfkit.optimize.bounds import lower_bound
+from crfkit.optimize.problem import End, Penalty, Smooth, Step, evaluate, held_by_l1
 from crfkit.training.record import TrainingRecord
 
 __all__ = ["MISSED", "Certificate", "WarnedLast", "certify", "curvature_of", "exact_step", "has_converged"]

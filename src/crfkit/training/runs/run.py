@@ -22,8 +22,7 @@ from crfkit.arrays import Floats, checked_later
 from crfkit.checks import NotFiniteError
 from crfkit.linear.layout import Layout
 from crfkit.linear.objective import Objective
-from crfkit.optimize.bounds import held_by_l1
-from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed
+from crfkit.optimize.problem import End, Optimizer, Penalty, Stopped, closed, held_by_l1
 from crfkit.training.choose import by_name, check_suits, choose, name_of
 from crfkit.training.events import (
     COLUMNS,
