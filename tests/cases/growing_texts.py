@@ -276,7 +276,7 @@ def _json() -> list[GrowthCase]:
         ),
         GrowthCase(
             "items: rare lines",
-            lambda n: names + b'{"items": [{"a": 1, "a": 2}], "labels": ["A"]}\n' * n,
+            lambda n: names + (b'{"items": [{"a": 2.' + b"0" * 300 + b'}], "labels": ["A"]}\n') * n,
             jsonl,
             3000,
         ),

@@ -22,6 +22,7 @@ from tests.cases.growth import peak_of
 pytestmark = pytest.mark.filterwarnings("ignore:.* is one sequence of:crfkit.errors.DataWarning")
 
 LONG = b"x" * ((1 << 20) + 1)
+RARE = b"0" * 300  # digits of a number, which Python reads
 TEXTS = {
     "columns": b"a b\n\n",
     "conllu": b"1\ta\ta\tN\tN\t_\t0\troot\t_\t_\n\n",
@@ -57,7 +58,7 @@ def error_of(text: bytes, format: str | None) -> DataError:
         (b"x A\n\nx " + LONG + b"\n", "mallet", 3, "a label of 1048577 bytes"),
         (b'{"tokens": ["' + LONG + b'"]}', "jsonl", 1, "a string of 1,048,577 letters"),
         (b'{"items": [["' + LONG + b'"]]}', "jsonl", 1, "an attribute of 1048577 bytes"),
-        (b'{"items": [{"a": 1, "a": {"' + LONG + b'": 1}}]}', "jsonl", 1, "more than 1 MiB|1,048,"),
+        (b'{"items": [{"b": 2.' + RARE + b', "a": {"' + LONG + b'": 1}}]}', "jsonl", 1, "more than 1 MiB|1,048,"),
         (b'{"items": [[]], "labels": ["' + LONG + b'"]}', "jsonl", 1, "a label of 1048577 bytes"),
         (b"a " * 16385 + b"\n", "columns", 1, "16385 columns, expected 16384 at most"),
         (b"a\t" * 20000 + b"\n", "columns", 1, "columns, expected 16384 at most"),

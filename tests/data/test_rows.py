@@ -150,7 +150,6 @@ def test_json_lines(text: bytes, chunk: int, threads: int) -> None:
             True,
         ),
         (' {"weight": 0.5 , "labels" :[null,"B"],"items":[[],{"x":true}]}\r', True),
-        ('{"items": [{"a": 1, "a": 2}]}', False),
         ('{"items": [["x"]], "segments": [[0, 1, "X"]]}', False),
         ('{"items": [{"a": ' + "1" * 301 + "}]}", False),
         ('{"items": [' + '{"a": ' * 70 + "1" + "}" * 70 + "]}", False),
@@ -185,7 +184,7 @@ def test_ids_are_the_same_for_any_number_of_threads(format: str, one: bytes) -> 
 
 def test_many_refused_lines_are_not_read_again_and_again() -> None:
     """Each refused line costs at most what was read before it, not what is left."""
-    line = b'{"items": [{"a": 1, "a": 2}]}\n{"items": [["b"]]}\n'
+    line = b'{"items": [{"a": 2.' + b"0" * 300 + b'}]}\n{"items": [["b"]]}\n'
     made = rows.natively(line * 3000, "jsonl", 1 << 20, 2)
     assert made is not None
     assert made.batch.value is not None

@@ -210,5 +210,5 @@ def test_spans_of_tags() -> None:
         ("Erie", "CITY"),
     ]
     assert labeled.with_tags(labeled.to_tags("BIOES")).spans == labeled.spans  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="there are 5 tokens and 1 tags"):
+    with pytest.raises(ValueError, match="there are 5 tokens and 1 tag"):
         doc.with_tags(["NUM"])

@@ -53,6 +53,7 @@ def each(tree: Any) -> Iterator[tuple[str, Any]]:
             yield f"{'/'.join(map(str, at))} {way}", damaged(tree, at, change)
 
 
+@pytest.mark.filterwarnings("ignore:training ended before it was certified")
 @pytest.mark.parametrize("features", ["observed", "likely"])
 def test_every_field_of_a_checkpoint(tmp_path: Path, features: str) -> None:
     data = labeled(np.random.default_rng(0))
