@@ -236,7 +236,10 @@ def _json() -> list[GrowthCase]:
             30_000,
         ),
         GrowthCase(
-            "items: the same key", lambda n: b'{"items": [{' + b'"a": 1,' * n + b'"b": 1}]}\n', jsonl, 100_000
+            "items: the same key",
+            lambda n: b'{"items": [{' + b'"a": 1,' * n + b'"b": 1}]}\n',
+            refused(jsonl),
+            100_000,
         ),
         GrowthCase("items: depth", nested, refused(jsonl), 100_000),
         GrowthCase("items: nested items", lambda n: nested(20) * n, jsonl, 2000),

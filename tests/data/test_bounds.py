@@ -58,7 +58,7 @@ def error_of(text: bytes, format: str | None) -> DataError:
         (b"x A\n\nx " + LONG + b"\n", "mallet", 3, "a label of 1048577 bytes"),
         (b'{"tokens": ["' + LONG + b'"]}', "jsonl", 1, "a string of 1,048,577 letters"),
         (b'{"items": [["' + LONG + b'"]]}', "jsonl", 1, "an attribute of 1048577 bytes"),
-        (b'{"items": [{"b": 2.' + RARE + b', "a": {"' + LONG + b'": 1}}]}', "jsonl", 1, "more than 1 MiB|1,048,"),
+        (b'{"items":[{"b": 2.' + RARE + b', "a": {"' + LONG + b'": 1}}]}', "jsonl", 1, "than 1 MiB|1,048,"),
         (b'{"items": [[]], "labels": ["' + LONG + b'"]}', "jsonl", 1, "a label of 1048577 bytes"),
         (b"a " * 16385 + b"\n", "columns", 1, "16385 columns, expected 16384 at most"),
         (b"a\t" * 20000 + b"\n", "columns", 1, "columns, expected 16384 at most"),

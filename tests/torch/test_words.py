@@ -11,13 +11,12 @@ from crfkit.torch.words import token_labels, word_mask
 
 def test_masks_of_words() -> None:
     class Encoding(dict[str, Any]):
-        def word_ids(self, b: int) -> list[int | None]:
+        def word_ids(self, b: int = 0) -> list[int | None]:
             return [[None, 0, 1, 1], [0, None]][b]
 
-    assert word_mask(Encoding(input_ids=[0, 0])).tolist() == [
-        [False, True, True, False],
-        [True] + [False] * 3,
-    ]
+    first = [False, True, True, False]
+    assert word_mask(Encoding(input_ids=[[0] * 4, [0] * 2])).tolist() == [first, [True] + [False] * 3]
+    assert word_mask(Encoding(input_ids=[0] * 4)).tolist() == [first]  # of one text
     assert word_mask([[0, 1]], 3).tolist() == [[True, True, False]]
     with pytest.raises(ValueError, match="length is 1, but a sequence has 2 tokens"):
         word_mask([[0, 1]], 1)
