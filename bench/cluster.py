@@ -293,11 +293,11 @@ def tagging(place: Path, say: Callable[[str], None]) -> dict[str, Any]:
     for k in range(8):
         pq.write_table(pa.table({"text": texts[k::8]}), place / "in" / f"part-{k}.parquet")
     tag = TagPartition(place / "m.crf")
-    tables = [pq.read_table(path) for path in sorted((place / "in").iterdir())]
-    tag(tables[0].slice(0, 100))
+    parts = sorted((place / "in").iterdir())
+    tag(pq.read_table(parts[0]).slice(0, 100))
     begun, wall = time.process_time(), time.perf_counter()
-    for table in tables:
-        tag(table)
+    for path in parts:  # files in, files out, as the workers do
+        pq.write_table(tag(pq.read_table(path)), place / f"alone-{path.name}")
     alone, alone_wall = time.process_time() - begun, time.perf_counter() - wall
     with cluster(2) as client:
         tag_files(tag, f"{place}/in/part-[01].parquet", place / "warm", cluster=client)  # both open the model
