@@ -68,7 +68,7 @@ EXPERIMENTS = {
             "Sutton, Rohanimanesh & McCallum (2004)",
             "Sutton & McCallum (2006) section 1.4.2",
             "conll2000",
-            10,
+            45,
         ),
         Entry(
             "collective",
