@@ -124,8 +124,10 @@ def deaf_children() -> Iterator[None]:
 
 
 def _end_quietly() -> None:
-    """Let a worker that is closed say nothing of the task that it is at."""
-    logging.getLogger("distributed.worker.state_machine").setLevel(logging.ERROR)
+    """Let a worker that is closed say nothing of what it was at: errors of tasks are raised by the client."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    logging.getLogger("distributed.worker.state_machine").setLevel(logging.CRITICAL)
+    logging.getLogger("distributed.worker.memory").setLevel(logging.WARNING)
 
 
 def check_machines(client: Client) -> None:
