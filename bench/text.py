@@ -234,7 +234,7 @@ def main() -> None:
             f"labels of both on the same tokens are {'the same' if same_labels(model, texts) else 'OTHERS'}"
         )
     else:
-        console.print("without spaCy and python-crfsuite there is no peer")
+        console.print("spaCy and python-crfsuite are not installed: nothing to compare with")
     rows = measured(model, texts, 3 if given.quick else 7)
     console.print("\n".join(told(rows)))
     if not given.quick:

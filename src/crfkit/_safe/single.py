@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from crfkit._safe.printable import quoted
@@ -21,7 +22,6 @@ def single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """
     made = dict(pairs)
     if len(made) < len(pairs):
-        seen: set[str] = set()
-        key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"has two values for the key {quoted(key, 40)}")
     return made
